@@ -1,0 +1,17 @@
+//! Pantile's tile IR: the language, its meaning, and the facts about targets.
+//!
+//! The way of a program: `text` reads it into `ast`, `elab` specialises and types it into a [`program::Program`],
+//! `verify` checks it, `interp` runs it, `print` writes it back. Later stages are the same data structures with
+//! more of their fields filled. `layout`, `target` and `effects` are what the passes ask.
+//!
+//! Nothing in this crate emits code, opens a device or knows a vendor's library.
+
+pub mod arena;
+pub mod ast;
+pub mod diag;
+pub mod layout;
+pub mod span;
+pub mod target;
+pub mod text;
+
+pub use pantile_abi::DType;

@@ -2,6 +2,8 @@
 //!
 //! Every message that a user can see is one of these. Text never names a Rust type, an arena handle or a pass.
 
+pub mod render;
+
 use crate::span::Span;
 
 /// A stable name for a rule, printed as `P0123`; `pantile explain P0123` shows its page.

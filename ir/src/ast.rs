@@ -87,13 +87,25 @@ pub enum TypeKind {
     /// `f32`, `T`, `index`, `acc(T)`
     Elem(Elem),
     /// `tile f32[R, C]`
-    Tile { elem: Elem, shape: Vec<Expr> },
+    Tile {
+        elem: Elem,
+        shape: Vec<Expr>,
+    },
     /// `f16[VEC]` as a per-thread array or (in a parameter list) a tensor
-    Array { elem: Elem, shape: Vec<Expr> },
+    Array {
+        elem: Elem,
+        shape: Vec<Expr>,
+    },
     /// `&shared f32[64, 72]`
-    Shared { elem: Elem, shape: Vec<Expr> },
+    Shared {
+        elem: Elem,
+        shape: Vec<Expr>,
+    },
     /// `reducer(add) f32[BM]`; `comb` names a built-in or user combiner
-    Reducer { comb: Ident, value: Box<Type> },
+    Reducer {
+        comb: Ident,
+        value: Box<Type>,
+    },
     Tuple(Vec<Type>),
 }
 
@@ -305,7 +317,9 @@ pub enum LoopKind {
     NoUnroll,
     Vectorized,
     /// `pipelined(range, stages = n)`
-    Pipelined { stages: Option<Expr> },
+    Pipelined {
+        stages: Option<Expr>,
+    },
 }
 
 #[derive(Clone, Debug)]
@@ -346,32 +360,86 @@ pub struct Carry {
 #[derive(Clone, Debug)]
 pub enum StmtKind {
     // declarations of the kernel's frame
-    Param { decls: Vec<ParamDecl>, filter: Option<Expr> },
+    Param {
+        decls: Vec<ParamDecl>,
+        filter: Option<Expr>,
+    },
     Const(Vec<ConstDecl>),
-    Grid { extents: Vec<Expr>, names: Vec<Ident>, cost: Option<Expr> },
-    Threads { extents: Vec<Expr>, names: Vec<Ident>, ordered: bool },
-    StaticAssert { cond: Expr, message: Option<String> },
+    Grid {
+        extents: Vec<Expr>,
+        names: Vec<Ident>,
+        cost: Option<Expr>,
+    },
+    Threads {
+        extents: Vec<Expr>,
+        names: Vec<Ident>,
+        ordered: bool,
+    },
+    StaticAssert {
+        cond: Expr,
+        message: Option<String>,
+    },
     Plan(Vec<PlanEntry>),
 
     // values and memory
-    Let { pattern: Pattern, ty: Option<Type>, value: Expr },
-    Var { pattern: Pattern, ty: Option<Type>, value: Option<Expr> },
+    Let {
+        pattern: Pattern,
+        ty: Option<Type>,
+        value: Expr,
+    },
+    Var {
+        pattern: Pattern,
+        ty: Option<Type>,
+        value: Option<Expr>,
+    },
     /// `shared t: f16[64, 72] align 128`, `fragment c: f32[64, 64]`
-    Memory { shared: bool, name: Ident, elem: Elem, shape: Vec<Expr>, align: Option<Expr>, layout: Option<String> },
-    Assign { place: Expr, op: AssignOp, value: Expr, options: Vec<Named> },
+    Memory {
+        shared: bool,
+        name: Ident,
+        elem: Elem,
+        shape: Vec<Expr>,
+        align: Option<Expr>,
+        layout: Option<String>,
+    },
+    Assign {
+        place: Expr,
+        op: AssignOp,
+        value: Expr,
+        options: Vec<Named>,
+    },
 
     // control
-    If { is_const: bool, cond: Expr, then: Block, other: Option<Block> },
-    For { var: Ident, kind: LoopKind, range: Range, carry: Vec<Carry>, body: Block },
-    While { cond: Expr, body: Block },
-    Parallel { names: Vec<Ident>, extents: Vec<Expr>, body: Block },
+    If {
+        is_const: bool,
+        cond: Expr,
+        then: Block,
+        other: Option<Block>,
+    },
+    For {
+        var: Ident,
+        kind: LoopKind,
+        range: Range,
+        carry: Vec<Carry>,
+        body: Block,
+    },
+    While {
+        cond: Expr,
+        body: Block,
+    },
+    Parallel {
+        names: Vec<Ident>,
+        extents: Vec<Expr>,
+        body: Block,
+    },
     Break,
     Continue,
 
     /// An expression evaluated for its effect: `atomic_add(…)`, `print(…)`, `assert(…)`, `barrier`
     Expr(Expr),
     /// `barrier`, `barrier warp`
-    Barrier { team: Option<Ident> },
+    Barrier {
+        team: Option<Ident>,
+    },
     /// Statement forms `copy a -> b`, `gemm a, b -> c`, `reduce(add, s, axis = 1) -> m`, `scan(…) -> t`
     Form(Form),
 
@@ -379,27 +447,63 @@ pub enum StmtKind {
     Team(TeamDecl),
     Ring(RingDecl),
     Queue(QueueDecl),
-    Turn { name: Ident, team: Ident, groups: bool },
-    Role { team: Ident, group: Option<Ident>, body: Block },
+    Turn {
+        name: Ident,
+        team: Ident,
+        groups: bool,
+    },
+    Role {
+        team: Ident,
+        group: Option<Ident>,
+        body: Block,
+    },
     Commit(Ident),
     Release(Ident),
-    Await { queue: Ident, keep: Expr },
+    Await {
+        queue: Ident,
+        keep: Expr,
+    },
     Take(Ident),
     Pass(Ident),
     Next(Ident),
 
     // op bodies
-    Workspace { name: Ident, elem: Elem, shape: Vec<Expr>, zeroed: bool },
-    Launch { kernel: Ident, generics: Vec<GenericArg>, args: Vec<Expr>, params: Vec<Named> },
+    Workspace {
+        name: Ident,
+        elem: Elem,
+        shape: Vec<Expr>,
+        zeroed: bool,
+    },
+    Launch {
+        kernel: Ident,
+        generics: Vec<GenericArg>,
+        args: Vec<Expr>,
+        params: Vec<Named>,
+    },
 }
 
 #[derive(Clone, Debug)]
 pub enum Form {
-    Copy { asynchronous: bool, from: Expr, to: Expr, pad: Option<Expr> },
+    Copy {
+        asynchronous: bool,
+        from: Expr,
+        to: Expr,
+        pad: Option<Expr>,
+    },
     /// `issue mm: gemm a, b -> c (init = cond)`; without a queue it is synchronous
-    Gemm { queue: Option<Ident>, a: Expr, b: Expr, to: Expr, init: Option<Expr>, options: Vec<Named> },
+    Gemm {
+        queue: Option<Ident>,
+        a: Expr,
+        b: Expr,
+        to: Expr,
+        init: Option<Expr>,
+        options: Vec<Named>,
+    },
     /// `reduce(…) -> m` and `scan(…) -> t`: a call and its targets
-    Call { call: Expr, to: Vec<Expr> },
+    Call {
+        call: Expr,
+        to: Vec<Expr>,
+    },
 }
 
 /// `team math: 2 groups of 128 { regs 232 }`; `team load: 1 thread of 1 group`
@@ -535,16 +639,29 @@ pub enum ExprKind {
     /// `a.0`, `q.T`, `target.warp`, `w.a`, `exp2.approx`
     Field(Box<Expr>, Ident),
     /// `f(x, axis = 1)`, `f<…>(x)`, `T(x)`, `T.sat(x)`
-    Call { callee: Box<Expr>, generics: Vec<GenericArg>, args: Vec<Arg> },
+    Call {
+        callee: Box<Expr>,
+        generics: Vec<GenericArg>,
+        args: Vec<Arg>,
+    },
     Tuple(Vec<Expr>),
     /// compile-time list `[1, 2, 4]`
     List(Vec<Expr>),
-    If { is_const: bool, cond: Box<Expr>, then: Block, other: Block },
+    If {
+        is_const: bool,
+        cond: Box<Expr>,
+        then: Block,
+        other: Block,
+    },
     Block(Block),
     /// `once { e }`
     Once(Block),
     /// `zeros f32[BM, BN]`, `full f32[BM](-inf)`
-    Fill { value: Option<Box<Expr>>, elem: Elem, shape: Vec<Expr> },
+    Fill {
+        value: Option<Box<Expr>>,
+        elem: Elem,
+        shape: Vec<Expr>,
+    },
     /// `acquire ab`, `wait ab`
     Acquire(Ident),
     Wait(Ident),

@@ -6,6 +6,7 @@
 //! Nothing here may compile, allocate device memory, read through a pointer or know a vendor.
 
 mod bind;
+mod codec;
 mod dtype;
 mod expr;
 mod overlap;

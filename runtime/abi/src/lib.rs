@@ -7,6 +7,7 @@
 
 mod bind;
 mod codec;
+mod cpu;
 mod dtype;
 mod expr;
 mod overlap;
@@ -14,6 +15,7 @@ mod program;
 mod tensor;
 
 pub use bind::{BindError, BindRule, BoundArgs, Signature, bind, bind_named};
+pub use cpu::{CpuAbi, CpuEntry, cpu_words};
 pub use dtype::{DType, DTypeKind};
 pub use expr::{EvalError, IExpr, IOp, Names, Values};
 pub use program::{

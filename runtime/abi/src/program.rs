@@ -3,7 +3,7 @@
 //! A [`Program`] is an entry that a user can call: its parameters and the steps that run its kernels. A lone kernel
 //! is a program of one launch. Kernels name their own dims, so each launch binds its arguments anew.
 
-use crate::{DType, IExpr, Names, Signature};
+use crate::{CpuAbi, DType, IExpr, Names, Signature};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -171,6 +171,9 @@ pub struct KernelAbi {
     pub grid: Vec<IExpr>,
     /// Threads along each thread axis; empty where the kernel names none.
     pub threads: Vec<u32>,
+    /// How a build for the CPU is called; `None` for other targets and before code exists.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu: Option<CpuAbi>,
 }
 
 impl KernelAbi {

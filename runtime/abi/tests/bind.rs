@@ -24,6 +24,7 @@ fn gemm() -> KernelAbi {
         conditions: vec![],
         grid: vec![],
         threads: vec![],
+        cpu: None,
     }
 }
 

@@ -58,6 +58,14 @@ codes! {
     // 7xx run time
 
     // 8xx targets and limits
+    UNKNOWN_TARGET = 801, "a target that is not known";
+    TARGET_FILE = 802, "a targets file that cannot be read";
+    TARGET_KEY = 803, "a key that a targets file does not have";
+    TARGET_VALUE = 804, "a value of a targets file that cannot be";
+    TARGET_MISSING = 805, "a value that a targets file must state";
+    TARGET_INHERITS = 806, "an architecture or chip that leans on another wrongly";
+    TARGET_MAP = 807, "a lane map or template that does not fit its instruction";
+    BAD_LAYOUT = 808, "layout text that cannot be read";
 
     // 9xx command line and files
 }

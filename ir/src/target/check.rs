@@ -1,0 +1,77 @@
+//! What must hold of an architecture once all its tables are laid over one another.
+
+use super::arch::{Arch, Backend};
+use super::known::Fact;
+use crate::codes;
+use crate::diag::{Diagnostic, Diagnostics};
+
+pub(super) fn arch(a: &Arch, out: &mut Diagnostics) {
+    present(a, out);
+    widths(a, out);
+}
+
+/// The facts without which nothing can be verified for an architecture.
+fn present(a: &Arch, out: &mut Diagnostics) {
+    let f = &a.facts;
+    let mut need = |known: bool, key: &str| {
+        if !known {
+            let message = format!("architecture `{}` does not know `{key}`", a.name);
+            out.push(
+                Diagnostic::error(codes::TARGET_MISSING, a.span, message)
+                    .help("state it, or inherit from an architecture that does"),
+            );
+        }
+    };
+    need(f.threads.warp_size.is_some(), "threads.warp_size");
+    need(f.threads.shuffle_width.is_some(), "threads.shuffle_width");
+    need(f.threads.max_per_block.is_some(), "threads.max_per_block");
+    need(f.shared.max_bytes.is_some(), "shared.max_bytes");
+    need(f.registers.per_block.is_some(), "registers.per_block");
+    need(f.access.vector_bytes.is_some(), "access.vector_bytes");
+    need(f.access.max_bytes.is_some(), "access.max_bytes");
+    if a.backend == Backend::Cpu {
+        need(f.simd.bits.is_some(), "simd.bits");
+        need(f.simd.machine.is_some(), "simd.machine");
+        need(f.simd.features.is_some(), "simd.features");
+    }
+}
+
+/// Widths that the layout algebra splits into bits must be powers of two, and parts must fit their whole.
+fn widths(a: &Arch, out: &mut Diagnostics) {
+    let f = &a.facts;
+    let powers = [
+        (&f.threads.warp_size, "threads.warp_size"),
+        (&f.threads.shuffle_width, "threads.shuffle_width"),
+        (&f.threads.group_size, "threads.group_size"),
+        (&f.access.max_bytes, "access.max_bytes"),
+        (&f.access.vector_bytes, "access.vector_bytes"),
+        (&f.shared.banks, "shared.banks"),
+        (&f.shared.bank_bytes, "shared.bank_bytes"),
+        (&f.shared.phase_bytes, "shared.phase_bytes"),
+        (&f.simd.bits, "simd.bits"),
+    ];
+    for (fact, key) in powers {
+        if let Some(k) = fact.as_ref().filter(|k| !k.value.is_power_of_two()) {
+            let message = format!("`{key}` of `{}` is {}, which is no power of two", a.name, k.value);
+            out.push(Diagnostic::error(codes::TARGET_VALUE, k.span, message));
+        }
+    }
+    let orders = [
+        (&f.threads.shuffle_width, "threads.shuffle_width", &f.threads.warp_size, "threads.warp_size"),
+        (&f.threads.warp_size, "threads.warp_size", &f.threads.max_per_block, "threads.max_per_block"),
+        (&f.access.vector_bytes, "access.vector_bytes", &f.access.max_bytes, "access.max_bytes"),
+        (&f.shared.default_bytes, "shared.default_bytes", &f.shared.max_bytes, "shared.max_bytes"),
+    ];
+    for (low, low_key, high, high_key) in orders {
+        order(a, (low, low_key), (high, high_key), out);
+    }
+}
+
+fn order(a: &Arch, low: (&Fact<u32>, &str), high: (&Fact<u32>, &str), out: &mut Diagnostics) {
+    let ((Some(l), low_key), (Some(h), high_key)) = (low, high) else { return };
+    if l.value > h.value {
+        let message =
+            format!("`{low_key}` of `{}` is {}, more than `{high_key}`, {}", a.name, l.value, h.value);
+        out.push(Diagnostic::error(codes::TARGET_VALUE, l.span, message).also(h.span, "the bound"));
+    }
+}

@@ -48,8 +48,42 @@ codes! {
     // 2xx names and items
 
     // 3xx types and shapes
+    TYPE_MISMATCH = 301, "two types where one is needed";
+    SHAPE_MISMATCH = 302, "tiles whose extents do not fit";
+    RANK_MISMATCH = 303, "tiles of different rank";
+    WRONG_OPERAND = 304, "an operator on a type that it does not take";
+    NOT_BOOL = 305, "a condition that is not bool";
+    TILE_CONDITION = 306, "a tile where control needs one bool";
+    NEED_TILE = 307, "a scalar where a tile is needed";
+    NEED_SCALAR = 308, "a tile where a scalar is needed";
+    BAD_CAST = 309, "a conversion that does not exist";
+    BAD_BITS = 310, "a bit view that does not fit";
+    LITERAL_RANGE = 311, "a number that its type cannot hold";
+    NO_SUCH_AXIS = 312, "an axis that is not there";
+    WRONG_COUNT = 313, "the wrong number of operands";
+    PRODUCT_TYPES = 314, "types that `@` does not multiply";
+    PRODUCT_SHAPES = 315, "tiles whose extents `@` cannot join";
+    COMBINER_TYPES = 316, "values that a combiner does not take";
+    SLICE_OUTSIDE = 317, "a slice that leaves its tile";
+    RESHAPE_COUNT = 318, "a reshape to another number of elements";
+    NO_APPROX = 319, "an `.approx` form that does not exist";
+    TOO_MANY_AXES = 320, "more axes than a tile or tensor may have";
+    ATOMIC_TYPE = 321, "a type without this atomic operation";
+    EMPTY_TILE = 322, "a tile without elements, or with too many";
+    FOREIGN_HANDLE = 323, "a value that belongs to another kernel";
+    STORE_TYPE = 324, "a value of another type than its place";
+    RESULT_TYPE = 325, "a name of another type than its value";
+    NOT_A_TOKEN = 326, "something else where a slot token is needed";
+    SHIFT_RANGE = 327, "a shift by the width of its type or more";
+    ACCUMULATOR = 328, "an accumulator of the wrong type or shape";
 
     // 4xx regions, memory, modes
+    INDEX_COUNT = 401, "the wrong number of indices";
+    INDEX_TYPE = 402, "an index that is not one integer";
+    NOT_A_TENSOR = 403, "a scalar parameter used as memory";
+    ELEMENT_REGION = 404, "a region without an axis";
+    GATHER_TYPE = 405, "an index list of the wrong type";
+    NO_SUCH_FIELD = 406, "a slot field that its ring does not have";
 
     // 5xx teams, uniformity, threads
 

@@ -15,5 +15,6 @@ pub mod program;
 pub mod span;
 pub mod target;
 pub mod text;
+pub mod typing;
 
 pub use pantile_abi::DType;

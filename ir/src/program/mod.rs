@@ -13,6 +13,7 @@ pub mod plan;
 mod stmt;
 mod team;
 mod types;
+mod visit;
 
 pub use expr::{Args, BinOp, Expr, ExprId, MathFn, SliceAxis, UnOp};
 pub use op::{
@@ -22,6 +23,7 @@ pub use op::{
 pub use stmt::{Block, Carry, LoopKind, Role, Segment, Stmt, StmtKind, Update};
 pub use team::{Engine, Fill, Queue, QueueId, Ring, RingField, RingId, TeamDecl, TeamId, Turn, TurnId};
 pub use types::{Elem, Shape, Type};
+pub use visit::walk;
 
 use crate::arena::{Arena, Handle};
 use crate::layout::{Layout, Shared};

@@ -11,6 +11,7 @@ pub mod ast;
 pub mod codes;
 pub mod diag;
 pub mod layout;
+pub mod num;
 pub mod program;
 pub mod span;
 pub mod target;

@@ -27,6 +27,9 @@ pub struct File {
     pub stage: Option<Ident>,
     pub items: Vec<Item>,
     pub comments: Vec<Comment>,
+    /// Byte offsets where the lines of the text begin; empty for a tree that was not read from text. `fmt` uses
+    /// it to keep blank lines and trailing comments where they were.
+    pub lines: Vec<u32>,
 }
 
 #[derive(Clone, Debug)]
@@ -267,7 +270,8 @@ pub struct Choice {
 #[derive(Clone, Debug, Default)]
 pub struct Block {
     pub stmts: Vec<Stmt>,
-    /// The value of the block where it ends in an expression.
+    /// The value of the block where it ends in an expression. Bodies that give no value (of kernels, ops, loops,
+    /// roles, `if` statements) have none: there a last expression is a statement.
     pub tail: Option<Box<Expr>>,
     pub span: Span,
 }
@@ -319,6 +323,11 @@ pub enum LoopKind {
     /// `pipelined(range, stages = n)`
     Pipelined {
         stages: Option<Expr>,
+    },
+    /// `for const v in [1, 2, 4]`, `for t in tiles`: runs over the elements of `of`; the range is then `0..0`
+    Each {
+        of: Expr,
+        is_const: bool,
     },
 }
 
@@ -386,20 +395,25 @@ pub enum StmtKind {
         pattern: Pattern,
         ty: Option<Type>,
         value: Expr,
+        options: Vec<Named>,
     },
     Var {
         pattern: Pattern,
         ty: Option<Type>,
         value: Option<Expr>,
+        options: Vec<Named>,
     },
-    /// `shared t: f16[64, 72] align 128`, `fragment c: f32[64, 64]`
+    /// `shared t: f16[64, 72] align 128`, `fragment c: f32[64, 64] over math`
     Memory {
         shared: bool,
         name: Ident,
         elem: Elem,
         shape: Vec<Expr>,
         align: Option<Expr>,
+        /// `xor<3, 4, 3>`, else a layout as it stands between the quotes of `layout "…"`
         layout: Option<String>,
+        /// the team that holds a fragment
+        over: Option<Ident>,
     },
     Assign {
         place: Expr,
@@ -535,7 +549,7 @@ pub struct RingField {
     pub elem: Elem,
     /// empty for a scalar
     pub shape: Vec<Expr>,
-    /// swizzle or layout text, kept as written
+    /// `xor<3, 4, 3>`, else a layout as it stands between the quotes of `layout "…"`
     pub layout: Option<String>,
     pub align: Option<Expr>,
 }
@@ -626,7 +640,7 @@ pub enum ExprKind {
     Str(String),
     /// A bare name: variable, dim, constant, `inf`, `none`, a type or function used as a value
     Name(Ident),
-    /// A type keyword used as an expression: `f16` in `target.vec(f16)`, `acc(T)` in casts
+    /// `acc(T)` used as an expression, as in the cast `acc(T)(x)`; a named type (`f16`, `T`) is a `Name`
     Elem(Elem),
     Unary(UnaryOp, Box<Expr>),
     Binary(BinaryOp, Box<Expr>, Box<Expr>),

@@ -59,8 +59,11 @@ pub struct Text {
 /// Where an operand may live, and how it lies there. Empty: the operand has no home this row knows.
 #[derive(Clone, Debug, Default)]
 pub struct Operand {
-    /// lane map of the register home
+    /// lane map of the register home; where an instruction takes both orders of an operand, the order whose
+    /// register words run along the contracted axis
     pub regs: Option<Text>,
+    /// lane map of the register home whose words run along the other axis
+    pub regs_mn: Option<Text>,
     /// templates of shared tiles whose rows run along the contracted axis
     pub shared_k: Vec<Text>,
     /// templates of shared tiles whose rows run along the other axis
@@ -97,6 +100,10 @@ pub struct MatrixUnit {
     /// rows × columns of accumulators that fit the registers, best first; for instructions that are built up to a
     /// register tile
     pub tiles: Vec<[u32; 2]>,
+    /// processor features that the instruction needs beyond those of the architecture
+    pub features: Vec<String>,
+    /// values that an unknown of the templates may take; an unknown without a row is free
+    pub allow: Vec<(String, Vec<u32>)>,
     /// bounds that shapes and types do not say
     pub limits: Vec<String>,
     pub span: Span,
@@ -131,6 +138,7 @@ impl Operand {
         };
         let operand = Operand {
             regs: t.get::<String>("regs").map(|(text, span)| Text { text, span }),
+            regs_mn: t.get::<String>("regs_mn").map(|(text, span)| Text { text, span }),
             shared_k: texts("shared_k").unwrap_or_default(),
             shared_mn: texts("shared_mn").unwrap_or_default(),
             opaque: t.get::<String>("opaque").map(|(text, _)| text),
@@ -143,6 +151,9 @@ impl Operand {
         let mut push = |key: &str, value: &str| out.push(row.entry(format!("{prefix}.{key}"), value));
         if let Some(t) = &self.regs {
             push("regs", &t.text);
+        }
+        if let Some(t) = &self.regs_mn {
+            push("regs_mn", &t.text);
         }
         self.shared_k.iter().for_each(|t| push("shared_k", &t.text));
         self.shared_mn.iter().for_each(|t| push("shared_mn", &t.text));
@@ -179,6 +190,10 @@ impl MatrixUnit {
             acc: Operand::read(row, "acc"),
             asynchronous: asynchronous(row),
             tiles: tiles(row),
+            features: row.get::<Vec<String>>("features").map_or(Vec::new(), |(v, _)| v),
+            allow: row.table("allow").map_or(Vec::new(), |t| {
+                t.entries::<Vec<u32>>().into_iter().map(|(name, values, _)| (name, values)).collect()
+            }),
             limits: row.get::<Vec<String>>("limits").map_or(Vec::new(), |(v, _)| v),
             span,
             known: evidence.known("name", name.clone(), span),
@@ -201,6 +216,9 @@ impl MatrixUnit {
                 "in flight",
                 format!("at most {} after a wait; released by each {}", a.max_keep, a.release_by),
             );
+        }
+        if !self.features.is_empty() {
+            push("features", self.features.join(", "));
         }
         if !self.tiles.is_empty() {
             let all: Vec<String> = self.tiles.iter().map(|[m, n]| format!("{m}x{n}")).collect();
@@ -273,8 +291,18 @@ fn team(row: &Reader, name: &str, span: Span) -> Option<Team> {
     found
 }
 
-/// `m`, `n`, `k` multiplied out, or `mn` pairs with every `k`.
+/// `shapes` one by one, `m`, `n`, `k` multiplied out, or `mn` pairs with every `k`.
 fn shapes(row: &Reader) -> Vec<Shape> {
+    if let Some((list, span)) = row.get::<Vec<Vec<u32>>>("shapes") {
+        if list.iter().any(|s| s.len() != 3 || s.contains(&0)) {
+            row.error(
+                codes::TARGET_VALUE,
+                span,
+                "`shapes` must list m, n and k, such as [[16, 8, 16], [16, 8, 8]]",
+            );
+        }
+        return list.iter().filter(|s| s.len() == 3).map(|s| Shape { m: s[0], n: s[1], k: s[2] }).collect();
+    }
     let ks = row.need::<Extents>("k").map_or(Vec::new(), |(e, _)| e.0);
     if let Some((pairs, span)) = row.get::<Vec<Vec<u32>>>("mn") {
         if pairs.iter().any(|p| p.len() != 2) {

@@ -188,8 +188,8 @@ facts! {
         max_box: u32,
         /// bytes of the box's fastest axis must be a multiple of this
         inner_multiple: u32,
-        /// most bytes of the box's fastest axis where a swizzle is on
-        swizzle_inner: u32,
+        /// most bytes of the box's fastest axis under each of `swizzles`
+        swizzle_inner: Vec<u32>,
         /// global strides must be multiples of this many bytes
         stride_multiple: u32,
         global_align: u32,

@@ -46,6 +46,12 @@ codes! {
     TOO_LARGE = 119, "a source file that is too large";
 
     // 2xx names and items
+    NO_ENTRY = 291, "a program without an entry";
+    OPEN_BLOCK = 292, "blocks that do not match";
+    COMBINE_SHAPE = 293, "a combiner whose parts do not match";
+    INTRINSIC_SHAPE = 294, "an intrinsic whose meaning is not one scalar";
+    LAUNCH_ARGUMENTS = 295, "a launch that does not match its kernel";
+    HOST_EXPRESSION = 296, "a value that is not known at launch";
 
     // 3xx types and shapes
     TYPE_MISMATCH = 301, "two types where one is needed";
@@ -84,6 +90,9 @@ codes! {
     ELEMENT_REGION = 404, "a region without an axis";
     GATHER_TYPE = 405, "an index list of the wrong type";
     NO_SUCH_FIELD = 406, "a slot field that its ring does not have";
+    STRIDE_COUNT = 407, "strides that do not match the axes";
+    BAD_PACKING = 408, "a packing that does not fit its tensor";
+    BAD_ALIGN = 409, "an alignment that is not a power of two";
 
     // 5xx teams, uniformity, threads
 

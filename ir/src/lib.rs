@@ -8,6 +8,7 @@
 
 pub mod arena;
 pub mod ast;
+pub mod builder;
 pub mod codes;
 pub mod diag;
 pub mod layout;

@@ -8,6 +8,7 @@
 //! Nothing converts by itself: two operands have one element type, `index` and the integer types included.
 //! Scalars join any tile; tiles have equal rank, an extent of 1 stretches.
 
+mod decls;
 mod error;
 mod exprs;
 mod memory;
@@ -15,6 +16,7 @@ mod ops;
 pub(crate) mod rules;
 mod stmts;
 
+pub use decls::{check_arg, check_buffer, check_ring};
 pub use error::TypeError;
 pub use exprs::{const_index, literal_fits, type_of};
 pub use memory::{index_type_ok, mem_elem, mem_extents, mem_name, mem_rank, region_type};

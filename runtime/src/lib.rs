@@ -1,1 +1,20 @@
+//! Runs built kernels: host tensors, array files, random inputs, comparison, the disk cache, and the walk over an
+//! op's launches.
+//!
+//! No compiler lives here and none may be linked: a service that only runs artifacts links this crate alone.
+//! Whoever makes code (the JIT, an object on disk) or meaning (the interpreter) does it behind [`Launcher`].
 
+pub mod cache;
+pub mod compare;
+pub mod cpu;
+pub mod error;
+pub mod features;
+pub mod files;
+pub mod host;
+pub mod object;
+pub mod random;
+pub mod run;
+
+pub use error::{Error, ErrorKind, Result};
+pub use host::{HostBuffer, HostTensor};
+pub use run::{Launch, Launcher, Workspace, WorkspaceRequest, run_program};

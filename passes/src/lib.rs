@@ -1,1 +1,3 @@
+//! The pipeline, one pass a file. Passes read a target's facts; none knows a vendor's or architecture's name.
 
+pub mod abi;

@@ -82,6 +82,8 @@ codes! {
     NOT_A_TOKEN = 326, "something else where a slot token is needed";
     SHIFT_RANGE = 327, "a shift by the width of its type or more";
     ACCUMULATOR = 328, "an accumulator of the wrong type or shape";
+    DIVISION_BY_ZERO = 329, "a division by the number zero";
+    INDEX_OVERFLOW = 330, "an index that does not fit into 64 bits";
 
     // 4xx regions, memory, modes
     INDEX_COUNT = 401, "the wrong number of indices";

@@ -4,6 +4,7 @@ use super::memory::{check_index, check_pad, mem_elem};
 use super::rules::*;
 use super::{Answer, Ctx, TypeError};
 use crate::codes;
+use crate::num;
 use crate::program::*;
 use pantile_abi::DType;
 
@@ -173,6 +174,16 @@ fn binary(ctx: &Ctx, op: BinOp, a: ExprId, b: ExprId) -> Answer<Type> {
     }
     if matches!(op, BinOp::Shl | BinOp::Shr) {
         check_shift(ctx, elem, b)?;
+    }
+    if matches!(op, BinOp::Div | BinOp::Rem) && elem.is_integer() && const_index(ctx, b) == Some(0) {
+        let message = format!("{what} divides by zero");
+        return Err(TypeError::new(codes::DIVISION_BY_ZERO, message).at(b, "this is 0"));
+    }
+    if let (Elem::Index, Some(x), Some(y)) = (elem, const_index(ctx, a), const_index(ctx, b))
+        && num::binary(op.into(), elem, x as u64, y as u64).is_err()
+    {
+        let message = format!("{what} of {x} and {y} does not fit into an index");
+        return Err(TypeError::new(codes::INDEX_OVERFLOW, message));
     }
     let shape = join_shapes(ctx, &what, &[a, b])?;
     let result = if op.is_comparison() { Elem::BOOL } else { elem };

@@ -102,6 +102,21 @@ codes! {
 
     // 7xx run time
 
+    BIND_ARGUMENT = 750, "an argument that is missing, unknown or of the wrong kind";
+    BIND_DTYPE = 751, "an argument of another element type";
+    BIND_RANK = 752, "an argument with more or fewer axes";
+    BIND_SHAPE = 753, "an extent that disagrees with the head";
+    BIND_STRIDE = 754, "strides that disagree with the head";
+    BIND_ALIGN = 755, "memory that is not aligned as the head demands";
+    BIND_SIZE = 756, "memory that is too small for its tensor";
+    BIND_OVERLAP = 757, "arguments that share memory that is written";
+    BIND_CONDITION = 758, "a `where` that is false at launch";
+    LAUNCH = 760, "a grid, workspace or loop of an op that has no value";
+    MEMORY = 761, "memory that cannot be had";
+    FAULT = 762, "a kernel that stopped";
+    HOST_FEATURE = 763, "a kernel built for another processor";
+    LIBRARY = 764, "a library that cannot be loaded";
+
     // 8xx targets and limits
     UNKNOWN_TARGET = 801, "a target that is not known";
     TARGET_FILE = 802, "a targets file that cannot be read";
@@ -113,6 +128,17 @@ codes! {
     BAD_LAYOUT = 808, "layout text that cannot be read";
 
     // 9xx command line and files
+    FILE_MISSING = 901, "a file that is not there";
+    FILE_ACCESS = 902, "a file that cannot be read or written";
+    FILE_FORMAT = 903, "a file that is not what its name says";
+    FILE_UNSUPPORTED = 904, "a file of a form that is not supported";
+    FILE_KEY = 905, "an array that an archive does not hold";
+    INPUT_SPEC = 906, "an input that is not understood";
+    COMPARE = 907, "results that cannot be compared";
+    USAGE = 910, "a command line that is not understood";
+    NO_SUCH_ENTRY = 911, "a kernel or op that the file does not hold";
+    PARAM_VALUE = 912, "a value given to a parameter that it cannot take";
+    TARGET_ABSENT = 913, "a target that this build or machine cannot run";
 }
 
 /// The row of a code, if the code names a rule.

@@ -10,6 +10,7 @@ mod codec;
 mod cpu;
 mod dtype;
 mod expr;
+mod infer;
 mod overlap;
 mod program;
 mod tensor;
@@ -18,6 +19,7 @@ pub use bind::{BindError, BindRule, BoundArgs, Signature, bind, bind_named};
 pub use cpu::{CpuAbi, CpuEntry, cpu_words};
 pub use dtype::{DType, DTypeKind};
 pub use expr::{EvalError, IExpr, IOp, Names, Values};
+pub use infer::{Known, infer_shapes};
 pub use program::{
     Arg, KernelAbi, Mode, PackOrder, Packing, ParamAbi, Program, ScalarAbi, ScalarType, Step, TensorAbi,
 };

@@ -385,8 +385,9 @@ def _(X):
 # ---- attention ------------------------------------------------------------------------------------------------------
 
 
-def attend(q, k, v, scale, keep, u_value):
-    """One head: softmax(scale·q·kᵀ masked)·v with its error. `u_value` is the rounding of p before the second product."""
+def attend(q, k, v, scale, keep, u_value, tiny=2.0**-24):
+    """One head: softmax(scale·q·kᵀ masked)·v with its error. `u_value` is the rounding of p before the second product,
+    `tiny` a bound on the smallest step of p's type."""
     D, L = q.shape[1], k.shape[0]
     s = scale * (q @ k.T)
     size = np.abs(scale) * (np.abs(q) @ np.abs(k.T))
@@ -402,7 +403,9 @@ def attend(q, k, v, scale, keep, u_value):
         delta = gamma(D + 8, u) * np.where(keep, size, 0) + gamma(4, u) * np.where(keep, np.abs(s - m), 0)
         relative = np.expm1(np.minimum(delta + gamma(APPROX + 2 * L + 8, u), 1.0)) + u_value
         mean = (p * relative).sum(axis=1, keepdims=True)
-        return (p * (relative + mean)) @ np.abs(v) * 1.05
+        # a weight below the normal range of its type loses up to half a step of it
+        lost = tiny * np.abs(v).sum(axis=0) / l if u_value else 0.0
+        return (p * (relative + mean)) @ np.abs(v) * 1.05 + lost
 
     def error_lse(u):
         delta = gamma(D + 8, u) * np.where(keep, size, 0) + gamma(4, u) * np.where(keep, np.abs(s - m), 0)

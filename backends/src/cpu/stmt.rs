@@ -1,0 +1,338 @@
+//! Statements, run for the block or for one thread.
+
+use super::emit::{Int, Ptr};
+use super::error::{CpuError, Result};
+use super::frame::{Frame, Place};
+use super::value::Val;
+use inkwell::basic_block::BasicBlock;
+use pantile_ir::program::{
+    Block, Elem, ExprId, LocalId, Op, ReducerId, Segment, Stmt, StmtKind, Text, Type,
+};
+use pantile_ir::span::Span;
+
+/// Where `break` and `continue` go.
+#[derive(Clone, Copy)]
+pub struct LoopEnds<'c> {
+    pub next: BasicBlock<'c>,
+    pub exit: BasicBlock<'c>,
+}
+
+impl<'a, 'c> Frame<'a, 'c> {
+    pub fn stmts(&self, block: &Block) -> Result<()> {
+        block.iter().try_for_each(|s| self.stmt(s))
+    }
+
+    pub fn stmt(&self, s: &Stmt) -> Result<()> {
+        match &s.kind {
+            StmtKind::Let { local, value } | StmtKind::Assign { local, value } => self.assign(*local, *value),
+            StmtKind::Declare { local } => {
+                self.declare(*local);
+                Ok(())
+            }
+            StmtKind::Buffer { buffer } => {
+                self.buffer_base(*buffer);
+                Ok(())
+            }
+            StmtKind::Reducer { reducer } => self.start_reducer(*reducer),
+            StmtKind::Update { local, op, value } => self.update(*local, *op, *value),
+            StmtKind::Store { mem, index, value } => {
+                let mut at = Vec::with_capacity(index.len());
+                for &i in index {
+                    at.push(self.index_expr(i)?);
+                }
+                let v = self.scalar(*value)?;
+                self.store_element(*mem, &at, v)
+            }
+            StmtKind::Op { results, op } => self.op(results, op, s.span),
+            StmtKind::If { cond, then, other } => self.branch(*cond, |f| f.stmts(then), |f| f.stmts(other)),
+            StmtKind::For { var, segments, carry, body, .. } => {
+                if !carry.is_empty() {
+                    return Err(rings(s.span));
+                }
+                segments.iter().try_for_each(|seg| self.for_loop(*var, seg, &mut |f| f.stmts(body)))
+            }
+            StmtKind::While { cond, body } => self.while_loop(*cond, &mut |f| f.stmts(body)),
+            StmtKind::Parallel { vars, extents, body } => {
+                let mut ends = Vec::with_capacity(extents.len());
+                for &x in extents {
+                    ends.push(self.index_expr(x)?);
+                }
+                self.nest(vars, &ends, &mut |f| f.stmts(body))
+            }
+            StmtKind::Break => self.leave(|l| l.exit),
+            StmtKind::Continue => self.leave(|l| l.next),
+            StmtKind::Next { .. } | StmtKind::Roles(_) => Err(rings(s.span)),
+        }
+    }
+
+    /// A tile without a value has nothing valid in it.
+    fn declare(&self, local: LocalId) {
+        if let Place::Tile(_, bounds) = self.place(local) {
+            for &(lo, hi) in &bounds.axes {
+                self.e.store(lo, self.e.int(0), 8);
+                self.e.store(hi, self.e.int(0), 8);
+            }
+        }
+    }
+
+    pub fn branch(
+        &self,
+        cond: ExprId,
+        then: impl FnOnce(&Self) -> Result<()>,
+        other: impl FnOnce(&Self) -> Result<()>,
+    ) -> Result<()> {
+        let c = self.scalar(cond)?.int();
+        let (mut a, mut b) = (Ok(()), Ok(()));
+        self.e.if_(c, || a = then(self), || b = other(self));
+        a.and(b)
+    }
+
+    /// One range of a loop; the variable lives in its stack slot.
+    pub fn for_loop(
+        &self,
+        var: LocalId,
+        seg: &Segment,
+        body: &mut dyn FnMut(&Self) -> Result<()>,
+    ) -> Result<()> {
+        let e = self.e;
+        let (lo, hi, step) = (self.index_expr(seg.lo)?, self.index_expr(seg.hi)?, self.index_expr(seg.step)?);
+        let i = e.alloca(e.i64(), "i");
+        e.store(i, lo, 8);
+        let (head, run, next, exit) = (e.block("for"), e.block("body"), e.block("next"), e.block("end"));
+        e.b.build_unconditional_branch(head).unwrap();
+        e.b.position_at_end(head);
+        let at = e.load(e.i64(), i, 8).into_int_value();
+        e.b.build_conditional_branch(e.lt(at, hi), run, exit).unwrap();
+        e.b.position_at_end(run);
+        self.set_scalar(var, Val::index(at));
+        self.loops.borrow_mut().push(LoopEnds { next, exit });
+        let result = body(self);
+        self.loops.borrow_mut().pop();
+        e.b.build_unconditional_branch(next).unwrap();
+        e.b.position_at_end(next);
+        let at = e.load(e.i64(), i, 8).into_int_value();
+        e.store(i, e.add(at, step), 8);
+        e.b.build_unconditional_branch(head).unwrap();
+        e.b.position_at_end(exit);
+        result
+    }
+
+    pub fn while_loop(&self, cond: ExprId, body: &mut dyn FnMut(&Self) -> Result<()>) -> Result<()> {
+        let e = self.e;
+        let (head, run, exit) = (e.block("while"), e.block("body"), e.block("end"));
+        e.b.build_unconditional_branch(head).unwrap();
+        e.b.position_at_end(head);
+        let c = self.scalar(cond)?.int();
+        e.b.build_conditional_branch(c, run, exit).unwrap();
+        e.b.position_at_end(run);
+        self.loops.borrow_mut().push(LoopEnds { next: head, exit });
+        let result = body(self);
+        self.loops.borrow_mut().pop();
+        e.b.build_unconditional_branch(head).unwrap();
+        e.b.position_at_end(exit);
+        result
+    }
+
+    /// Jumps out of or to the end of the innermost loop; what follows in the block is dead.
+    fn leave(&self, to: impl Fn(&LoopEnds<'c>) -> BasicBlock<'c>) -> Result<()> {
+        let target = self.loops.borrow().last().map(to);
+        let target = target.ok_or_else(|| CpuError::Llvm("a jump outside a loop".into()))?;
+        self.e.b.build_unconditional_branch(target).unwrap();
+        let dead = self.e.block("dead");
+        self.e.b.position_at_end(dead);
+        Ok(())
+    }
+
+    /// `parallel`: nested loops in ascending order.
+    fn nest(&self, vars: &[LocalId], ends: &[Int<'c>], body: &mut dyn FnMut(&Self) -> Result<()>) -> Result<()> {
+        let (Some((&var, vars)), Some((&end, ends))) = (vars.split_first(), ends.split_first()) else {
+            return body(self);
+        };
+        let mut result = Ok(());
+        self.e.for_(self.e.int(0), end, self.e.int(1), |i| {
+            self.set_scalar(var, Val::index(i));
+            result = self.nest(vars, ends, body);
+        });
+        result
+    }
+
+    fn op(&self, results: &[LocalId], op: &Op, span: Span) -> Result<()> {
+        match op {
+            Op::Read { from, pad } => self.read_region(results[0], from, *pad, span),
+            Op::Write { to, value } => self.write_region(to, *value, span),
+            Op::Gemm { a, b, into, init, .. } => self.gemm(*a, *b, *into, *init, span),
+            Op::Reduce { comb, inputs, axis } => self.reduce(*comb, inputs, *axis, results),
+            Op::Scan { comb, inputs, axis, reverse, exclusive } => {
+                self.scan(*comb, inputs, *axis as usize, *reverse, *exclusive, results)
+            }
+            Op::Fold { reducer, index, values } => self.fold_reducer(*reducer, index, values),
+            Op::Join { reducer } => self.join_reducer(*reducer, results),
+            Op::AllReduce { comb, inputs, over } => self.all_reduce(*comb, inputs, over, results, span),
+            Op::Shuffle { kind, value, lane, width } => self.shuffle(*kind, *value, *lane, *width, results[0]),
+            Op::Vote { kind, cond, team } => self.vote(*kind, *cond, *team, results[0], span),
+            Op::Once { value } => self.once(*value, results[0]),
+            Op::Barrier { .. } => Ok(()),
+            Op::Atomic { op, at, value, expected } => {
+                self.atomic(*op, at, *value, *expected, results.first().copied(), span)
+            }
+            Op::Print { parts } => self.print(parts),
+            Op::Assert { cond, message } => self.assert(*cond, message),
+            Op::Acquire { .. }
+            | Op::Wait { .. }
+            | Op::Commit { .. }
+            | Op::Release { .. }
+            | Op::Await { .. }
+            | Op::Take { .. }
+            | Op::Pass { .. }
+            | Op::CopyAsync { .. }
+            | Op::Issue { .. }
+            | Op::Fence { .. } => Err(rings(span)),
+        }
+    }
+
+    fn assert(&self, cond: ExprId, message: &str) -> Result<()> {
+        let c = self.scalar(cond)?.int();
+        let code = self.fault(format!("assertion failed: {message}"));
+        let e = self.e;
+        let (stop, on) = (e.block("fault"), e.block("on"));
+        e.b.build_conditional_branch(c, on, stop).unwrap();
+        e.b.position_at_end(stop);
+        e.b.build_return(Some(&e.int(code as i64))).unwrap();
+        e.b.position_at_end(on);
+        Ok(())
+    }
+
+    fn print(&self, parts: &[Text]) -> Result<()> {
+        let e = self.e;
+        for part in parts {
+            match part {
+                Text::Str(s) => {
+                    let text = e.b.build_global_string_ptr(s, "text").unwrap().as_pointer_value();
+                    let len = e.int(s.len() as i64);
+                    let types = [e.ptr_type().into(), e.i64().into()];
+                    e.call_extern("pantile_print_text", None, &[text.into(), len.into()], &types);
+                }
+                Text::Value(x) => {
+                    let v = self.scalar(*x)?;
+                    if v.is_float() {
+                        let v = e.convert(v, Elem::D(pantile_abi::DType::F64), false);
+                        e.call_extern("pantile_print_float", None, &[v.v.into()], &[e.ctx.f64_type().into()]);
+                    } else {
+                        let v = e.convert(v, Elem::D(pantile_abi::DType::I64), false);
+                        e.call_extern("pantile_print_int", None, &[v.v.into()], &[e.i64().into()]);
+                    }
+                }
+            }
+        }
+        e.call_extern("pantile_print_end", None, &[], &[]);
+        Ok(())
+    }
+
+    // ---- reducers: one running value of the block in scratch
+
+    fn reducer_parts(&self, id: ReducerId) -> Vec<(Elem, Vec<u32>)> {
+        let parts = &self.kernel.reducers[id].parts;
+        parts.iter().map(|t| (t.elem().unwrap_or(Elem::Index), t.shape().to_vec())).collect()
+    }
+
+    fn start_reducer(&self, id: ReducerId) -> Result<()> {
+        let comb = self.kernel.reducers[id].comb;
+        let mut mems = Vec::new();
+        for (part, (elem, shape)) in self.reducer_parts(id).into_iter().enumerate() {
+            let held = pantile_ir::program::fold_elem(comb, elem);
+            let mem = self.new_tile(held, if shape.is_empty() { &[1] } else { &shape });
+            let start = self.identity(comb, part, held);
+            self.each_vector(&mem.shape, &self.full(&mem.shape), &mut |step| {
+                self.e.store_val(self.tile_address(&mem, step.pos), self.e.widen(start, step.lanes));
+                Ok(())
+            })?;
+            mems.push(mem);
+        }
+        self.reducers.borrow_mut().insert(id, mems);
+        Ok(())
+    }
+
+    fn fold_reducer(&self, id: ReducerId, index: &[ExprId], values: &[ExprId]) -> Result<()> {
+        let comb = self.kernel.reducers[id].comb;
+        let mems = self.reducers.borrow().get(&id).cloned().unwrap_or_default();
+        let rank = self.reducer_parts(id).first().map_or(0, |p| p.1.len());
+        let tiles = values.iter().any(|&v| self.kernel.body.type_of(v).is_tile());
+        let mut at = Vec::new();
+        for &i in index {
+            at.push(super::expr::Ix::at(self.index_expr(i)?));
+        }
+        if at.is_empty() && rank == 0 {
+            at.push(super::expr::Ix::at(self.e.int(0)));
+        }
+        let fold = |at: &[super::expr::Ix<'c>], new: &[Val<'c>]| -> Result<()> {
+            let places: Vec<Ptr> = mems.iter().map(|m| self.tile_address(m, at)).collect();
+            let old: Vec<Val> = places.iter().zip(&mems).map(|(&p, m)| self.e.load_val(p, m.elem, 1)).collect();
+            let new: Vec<Val> =
+                new.iter().zip(&mems).map(|(v, m)| self.e.convert(*v, m.elem, false)).collect();
+            for (&p, v) in places.iter().zip(self.combine(comb, &old, &new)?) {
+                self.e.store_val(p, v);
+            }
+            Ok(())
+        };
+        if !tiles {
+            let new = values.iter().map(|&v| self.scalar(v)).collect::<Result<Vec<_>>>()?;
+            return fold(&at, &new);
+        }
+        let bounds = self.reducer_box(values)?;
+        self.each_element(&bounds, &mut |step| {
+            let one = |&v: &ExprId| {
+                let pos: &[super::expr::Ix<'c>] =
+                    if self.kernel.body.type_of(v).is_tile() { step.pos } else { &[] };
+                self.eval(v, pos, 1)
+            };
+            let new = values.iter().map(one).collect::<Result<Vec<_>>>()?;
+            // a tile reducer takes equal-shaped tiles element by element, a scalar one folds them all
+            if rank == 0 || !at.is_empty() { fold(&at, &new) } else { fold(step.pos, &new) }
+        })
+    }
+
+    fn reducer_box(&self, values: &[ExprId]) -> Result<Vec<super::bounds::Bound<'c>>> {
+        let mut all: Option<Vec<super::bounds::Bound<'c>>> = None;
+        for &v in values {
+            if self.kernel.body.type_of(v).is_tile() {
+                let b = self.box_of(v)?;
+                all = Some(match all {
+                    Some(a) => self.intersect(&a, &b),
+                    None => b,
+                });
+            }
+        }
+        Ok(all.unwrap_or_default())
+    }
+
+    fn join_reducer(&self, id: ReducerId, results: &[LocalId]) -> Result<()> {
+        let mems = self.reducers.borrow().get(&id).cloned().unwrap_or_default();
+        for (mem, &r) in mems.iter().zip(results) {
+            let elem = self.kernel.body.locals[r].ty.elem().unwrap_or(mem.elem);
+            match (&self.kernel.body.locals[r].ty, self.tile_place(r)) {
+                (Type::Tile { .. }, Some((out, bounds))) => {
+                    let full = self.full(&out.shape);
+                    self.each_vector(&out.shape, &full, &mut |step| {
+                        let v = self.e.convert(self.load_tile(mem, step.pos, step.lanes), elem, false);
+                        self.e.store_val(self.tile_address(&out, step.pos), v);
+                        Ok(())
+                    })?;
+                    self.store_box(&bounds, &full);
+                }
+                _ => {
+                    let v = self.e.load_val(mem.base, mem.elem, 1);
+                    self.spread(r, self.e.convert(v, elem, false))?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn rings(span: Span) -> CpuError {
+    CpuError::unsupported(
+        "an explicit ring, queue, turn or role",
+        "run it with --target interp, or write the loop without them and let the plan choose",
+        span,
+    )
+}

@@ -1,0 +1,381 @@
+//! Kernels that name threads: the body is split at collectives into runs of statements, and each run becomes one
+//! loop over the threads of the block.
+//!
+//! Statements share a run only while no thread could see what another wrote in it, so that the result is that of
+//! running each statement on all threads before the next. Control flow that holds a collective (or an exchange
+//! through memory) and is uniform stays outside the thread loops. A scalar that lives across runs becomes an array
+//! with one element a thread.
+
+use super::error::Result;
+use super::frame::{Frame, Place, ThreadAt};
+use super::value::scratch_bytes;
+use pantile_ir::program::{
+    Block, Elem, Expr, ExprId, Home, LocalId, LocalKind, Mem, Op, Over, Place as AtomicPlace, Stmt, StmtKind, Team,
+};
+use std::collections::{HashMap, HashSet};
+
+/// The body of a threaded kernel, taken apart.
+enum Node<'s> {
+    /// run on each thread, one after the other
+    Run(Vec<&'s Stmt>),
+    /// executed once for the block
+    Collective(&'s Stmt),
+    If { stmt: &'s Stmt, then: Vec<Node<'s>>, other: Vec<Node<'s>> },
+    Loop { stmt: &'s Stmt, body: Vec<Node<'s>> },
+}
+
+/// Memories that a statement may share with other threads.
+#[derive(Default)]
+struct Touched {
+    reads: HashSet<Mem>,
+    writes: HashSet<Mem>,
+}
+
+impl Touched {
+    fn conflicts(&self, next: &Touched) -> bool {
+        !self.writes.is_disjoint(&next.reads)
+            || !self.writes.is_disjoint(&next.writes)
+            || !self.reads.is_disjoint(&next.writes)
+    }
+
+    fn with_itself(&self) -> bool {
+        !self.writes.is_disjoint(&self.reads)
+    }
+
+    fn merge(&mut self, other: Touched) {
+        self.reads.extend(other.reads);
+        self.writes.extend(other.writes);
+    }
+}
+
+impl<'a, 'c> Frame<'a, 'c> {
+    pub fn threaded_body(&self) -> Result<()> {
+        let nodes = self.split(&self.kernel.stmts);
+        let mut homes = Homes::default();
+        homes.visit(self, &nodes);
+        for id in homes.arrays() {
+            let elem = self.kernel.body.locals[id].ty.elem().unwrap_or(Elem::Index);
+            let bytes = scratch_bytes(elem) as u64 * self.thread_count() as u64;
+            let base = self.reserve(bytes);
+            self.places.borrow_mut().insert(id, Place::PerThread(base));
+        }
+        self.nodes(&nodes)
+    }
+
+    pub fn thread_count(&self) -> u32 {
+        self.kernel.threads.as_ref().map_or(1, |t| t.count())
+    }
+
+    // ---- splitting
+
+    fn split<'s>(&self, block: &'s Block) -> Vec<Node<'s>> {
+        let mut out: Vec<Node> = Vec::new();
+        let mut open: Option<(Vec<&Stmt>, Touched)> = None;
+        for s in block {
+            let close = |out: &mut Vec<Node<'s>>, open: &mut Option<(Vec<&'s Stmt>, Touched)>| {
+                if let Some((run, _)) = open.take() {
+                    out.push(Node::Run(run));
+                }
+            };
+            if let Some(node) = self.outer(s) {
+                close(&mut out, &mut open);
+                out.push(node);
+                continue;
+            }
+            let touched = self.touched(s);
+            if open.as_ref().is_some_and(|(_, t)| t.conflicts(&touched)) {
+                close(&mut out, &mut open);
+            }
+            let (run, all) = open.get_or_insert_with(Default::default);
+            run.push(s);
+            all.merge(touched);
+        }
+        if let Some((run, _)) = open {
+            out.push(Node::Run(run));
+        }
+        out
+    }
+
+    /// A statement that must stand outside the thread loops.
+    fn outer<'s>(&self, s: &'s Stmt) -> Option<Node<'s>> {
+        match &s.kind {
+            StmtKind::If { cond, then, other } => {
+                let exchange = self.touched(s).with_itself() && self.is_uniform(*cond);
+                (self.holds_collective(s) || exchange).then(|| Node::If {
+                    stmt: s,
+                    then: self.split(then),
+                    other: self.split(other),
+                })
+            }
+            StmtKind::For { segments, body, .. } => {
+                let uniform =
+                    segments.iter().all(|g| [g.lo, g.hi, g.step].iter().all(|&x| self.is_uniform(x)));
+                let exchange = self.touched(s).with_itself() && uniform;
+                (self.holds_collective(s) || exchange).then(|| Node::Loop { stmt: s, body: self.split(body) })
+            }
+            StmtKind::While { cond, body } => {
+                let exchange = self.touched(s).with_itself() && self.is_uniform(*cond);
+                (self.holds_collective(s) || exchange).then(|| Node::Loop { stmt: s, body: self.split(body) })
+            }
+            _ => self.is_collective(s).then_some(Node::Collective(s)),
+        }
+    }
+
+    fn holds_collective(&self, s: &Stmt) -> bool {
+        self.is_collective(s) || s.kind.blocks().iter().any(|b| b.iter().any(|s| self.holds_collective(s)))
+    }
+
+    fn is_collective(&self, s: &Stmt) -> bool {
+        let tile = |id: LocalId| self.kernel.body.locals[id].ty.is_tile();
+        match &s.kind {
+            StmtKind::Let { local, .. }
+            | StmtKind::Declare { local }
+            | StmtKind::Assign { local, .. }
+            | StmtKind::Update { local, .. } => tile(*local),
+            StmtKind::Buffer { buffer } => self.buffer(*buffer).home != Home::Thread,
+            StmtKind::Reducer { .. } | StmtKind::Parallel { .. } | StmtKind::Roles(_) => true,
+            StmtKind::Op { op, .. } => match op {
+                Op::Atomic { at, .. } => matches!(at, AtomicPlace::Region(_)),
+                Op::Fold { values, .. } => {
+                    values.iter().any(|&v| self.kernel.body.type_of(v).is_tile())
+                }
+                Op::Print { .. } | Op::Assert { .. } => false,
+                _ => true,
+            },
+            _ => false,
+        }
+    }
+
+    /// Shared and global memory that a statement reads or writes, its blocks included.
+    fn touched(&self, s: &Stmt) -> Touched {
+        let mut t = Touched::default();
+        let shared = |mem: &Mem| match mem {
+            Mem::Buffer(id) => self.buffer(*id).home != Home::Thread,
+            _ => true,
+        };
+        match &s.kind {
+            StmtKind::Store { mem, .. } if shared(mem) => {
+                t.writes.insert(*mem);
+            }
+            // atomics order themselves: they conflict with plain accesses only
+            StmtKind::Op { op: Op::Atomic { at: AtomicPlace::Element { mem, .. }, .. }, .. } if shared(mem) => {
+                t.writes.insert(*mem);
+            }
+            _ => {}
+        }
+        s.kind.operands(|x| self.reads(x, &mut |mem| {
+            if shared(&mem) {
+                t.reads.insert(mem);
+            }
+        }));
+        for block in s.kind.blocks() {
+            for inner in block {
+                t.merge(self.touched(inner));
+            }
+        }
+        t
+    }
+
+    fn reads(&self, x: ExprId, f: &mut dyn FnMut(Mem)) {
+        super::tile::for_each_expr(&self.kernel.body.exprs, x, &mut |id| {
+            if let Expr::Element { mem, .. } = &self.kernel.body.exprs[id] {
+                f(*mem);
+            }
+        });
+    }
+
+    fn is_uniform(&self, x: ExprId) -> bool {
+        !self.varying.varies(self.kernel, x)
+    }
+
+    // ---- emission
+
+    fn nodes(&self, nodes: &[Node<'_>]) -> Result<()> {
+        nodes.iter().try_for_each(|n| self.node(n))
+    }
+
+    fn node(&self, node: &Node<'_>) -> Result<()> {
+        match node {
+            Node::Run(stmts) => self.each_thread(&mut |f| {
+                stmts.iter().try_for_each(|s| f.stmt(s))
+            }),
+            Node::Collective(s) => self.stmt(s),
+            Node::If { stmt, then, other } => {
+                let StmtKind::If { cond, .. } = &stmt.kind else { return Ok(()) };
+                self.as_thread_zero(|f| f.branch(*cond, |f| f.outside(|f| f.nodes(then)), |f| f.outside(|f| f.nodes(other))))
+            }
+            Node::Loop { stmt, body } => match &stmt.kind {
+                StmtKind::For { var, segments, .. } => segments.iter().try_for_each(|seg| {
+                    self.as_thread_zero(|f| f.for_loop(*var, seg, &mut |f| f.outside(|f| f.nodes(body))))
+                }),
+                StmtKind::While { cond, .. } => {
+                    self.as_thread_zero(|f| f.while_loop(*cond, &mut |f| f.outside(|f| f.nodes(body))))
+                }
+                _ => Ok(()),
+            },
+        }
+    }
+
+    /// Uniform conditions and bounds are read as the first thread sees them.
+    pub fn as_thread_zero<R>(&self, f: impl FnOnce(&Self) -> R) -> R {
+        self.with_thread(Some(ThreadAt { linear: self.e.int(0) }), f)
+    }
+
+    fn outside<R>(&self, f: impl FnOnce(&Self) -> R) -> R {
+        self.with_thread(None, f)
+    }
+
+    pub fn with_thread<R>(&self, t: Option<ThreadAt<'c>>, f: impl FnOnce(&Self) -> R) -> R {
+        let before = self.thread.replace(t);
+        let r = f(self);
+        self.thread.set(before);
+        r
+    }
+
+    /// A loop over the threads of the block.
+    pub fn each_thread(&self, f: &mut dyn FnMut(&Self) -> Result<()>) -> Result<()> {
+        let mut result = Ok(());
+        let n = self.e.int(self.thread_count() as i64);
+        self.e.for_(self.e.int(0), n, self.e.int(1), |t| {
+            result = self.with_thread(Some(ThreadAt { linear: t }), |this| f(this));
+        });
+        result
+    }
+
+    /// The teams of a collective as (outer count, inner count, linear thread of (outer, inner)).
+    pub fn members(&self, over: &Over) -> Members {
+        let total = self.thread_count();
+        match over {
+            Over::Team(Team::Warp) => Members::consecutive(total, self.machine.warp),
+            Over::Team(Team::Group) => Members::consecutive(total, self.machine.group),
+            Over::Team(_) => Members::consecutive(total, total),
+            Over::Axes(axes) => {
+                let all = self.kernel.threads.as_ref().map(|t| t.axes.as_slice()).unwrap_or_default();
+                let mut strides = vec![1u32; all.len()];
+                for i in (0..all.len().saturating_sub(1)).rev() {
+                    strides[i] = strides[i + 1] * all[i + 1].1;
+                }
+                let digit = |i: usize| (all[i].1, strides[i]);
+                let chosen = |id: &LocalId| all.iter().position(|(l, _)| l == id);
+                let inner: Vec<usize> = axes.iter().filter_map(chosen).collect();
+                let outer: Vec<usize> = (0..all.len()).filter(|i| !inner.contains(i)).collect();
+                Members {
+                    outer: outer.into_iter().map(digit).collect(),
+                    inner: inner.into_iter().map(digit).collect(),
+                    limit: total,
+                }
+            }
+        }
+    }
+}
+
+/// Mixed-radix digits (extent, stride in linear threads) of teams and of the places in a team; last fastest.
+pub struct Members {
+    pub outer: Vec<(u32, u32)>,
+    pub inner: Vec<(u32, u32)>,
+    /// threads of the block; a last team may be ragged
+    pub limit: u32,
+}
+
+impl Members {
+    fn consecutive(total: u32, size: u32) -> Members {
+        let size = size.min(total).max(1);
+        Members { outer: vec![(total.div_ceil(size), size)], inner: vec![(size, 1)], limit: total }
+    }
+
+    pub fn teams(&self) -> u32 {
+        self.outer.iter().map(|d| d.0).product()
+    }
+
+    pub fn size(&self) -> u32 {
+        self.inner.iter().map(|d| d.0).product()
+    }
+}
+
+/// Which runs and collectives mention each local.
+#[derive(Default)]
+struct Homes {
+    uses: HashMap<LocalId, HashSet<u32>>,
+    /// set once for the block
+    block: HashSet<LocalId>,
+    next: u32,
+}
+
+impl Homes {
+    fn visit(&mut self, f: &Frame<'_, '_>, nodes: &[Node<'_>]) {
+        for node in nodes {
+            match node {
+                Node::Run(stmts) => {
+                    self.next += 1;
+                    stmts.iter().for_each(|s| self.stmt(f, s));
+                }
+                Node::Collective(s) => {
+                    self.next += 1;
+                    self.stmt(f, s);
+                    self.collective(s);
+                }
+                Node::If { stmt, then, other } => {
+                    self.next += 1;
+                    stmt.kind.operands(|x| self.expr(f, x));
+                    self.visit(f, then);
+                    self.visit(f, other);
+                }
+                Node::Loop { stmt, body } => {
+                    self.next += 1;
+                    stmt.kind.operands(|x| self.expr(f, x));
+                    if let StmtKind::For { var, .. } = &stmt.kind {
+                        self.block.insert(*var);
+                    }
+                    self.visit(f, body);
+                }
+            }
+        }
+    }
+
+    /// Results that all threads share stay single.
+    fn collective(&mut self, s: &Stmt) {
+        let StmtKind::Op { results, op } = &s.kind else {
+            if let StmtKind::Parallel { vars, .. } = &s.kind {
+                self.block.extend(vars.iter().copied());
+            }
+            return;
+        };
+        if matches!(op, Op::Once { .. } | Op::Join { .. } | Op::Reduce { axis: None, .. }) {
+            self.block.extend(results.iter().copied());
+        }
+    }
+
+    fn stmt(&mut self, f: &Frame<'_, '_>, s: &Stmt) {
+        for id in s.kind.defines() {
+            self.uses.entry(id).or_default().insert(self.next);
+        }
+        s.kind.operands(|x| self.expr(f, x));
+        for block in s.kind.blocks() {
+            block.iter().for_each(|s| self.stmt(f, s));
+        }
+    }
+
+    fn expr(&mut self, f: &Frame<'_, '_>, x: ExprId) {
+        let at = self.next;
+        super::tile::for_each_expr(&f.kernel.body.exprs, x, &mut |id| {
+            if let Expr::Local(local) = f.kernel.body.exprs[id] {
+                let l = &f.kernel.body.locals[local];
+                let own = matches!(l.kind, LocalKind::Let | LocalKind::Var | LocalKind::Loop);
+                if own && l.ty.is_scalar() {
+                    self.uses.entry(local).or_default().insert(at);
+                }
+            }
+        });
+    }
+
+    fn arrays(&self) -> Vec<LocalId> {
+        let mut all: Vec<LocalId> = self
+            .uses
+            .iter()
+            .filter(|(id, runs)| runs.len() > 1 && !self.block.contains(id))
+            .map(|(&id, _)| id)
+            .collect();
+        all.sort();
+        all
+    }
+}

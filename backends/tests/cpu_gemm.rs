@@ -18,7 +18,11 @@ fn gemm(exact: bool, tile: (u32, u32, u32)) -> Program {
     if exact {
         k.set_math(MathMode::Exact);
     }
-    let (bm, bn, bk) = (k.c_index(tile.0 as i64).unwrap(), k.c_index(tile.1 as i64).unwrap(), k.c_index(tile.2 as i64).unwrap());
+    let (bm, bn, bk) = (
+        k.c_index(tile.0 as i64).unwrap(),
+        k.c_index(tile.1 as i64).unwrap(),
+        k.c_index(tile.2 as i64).unwrap(),
+    );
     let gm = k.math(MathFn::CeilDiv, &[m, bm]).unwrap();
     let gn = k.math(MathFn::CeilDiv, &[n, bn]).unwrap();
     let ij = k.grid(&[(gm, "i"), (gn, "j")]).unwrap();
@@ -69,7 +73,8 @@ fn speed() {
     let a = vec![1.0f32; n * n];
     let mut c = vec![0.0f32; n * n];
     for _ in 0..3 {
-        let secs = run(&program, Args::new().input(&a).input(&a).output(&mut c).dims(&[n, n, n]).grid(&[8, 8]));
+        let secs =
+            run(&program, Args::new().input(&a).input(&a).output(&mut c).dims(&[n, n, n]).grid(&[8, 8]));
         eprintln!("{:.1} GFLOP/s", 2.0 * (n * n * n) as f64 / secs / 1e9);
     }
 }

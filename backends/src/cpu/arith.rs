@@ -2,8 +2,8 @@
 
 use super::emit::{Any, Emit};
 use super::value::Val;
-use inkwell::{FloatPredicate, IntPredicate};
 use inkwell::values::{BasicValue, FastMathFlags};
+use inkwell::{FloatPredicate, IntPredicate};
 use pantile_abi::DType;
 use pantile_ir::program::{BinOp, Elem, MathFn, UnOp};
 

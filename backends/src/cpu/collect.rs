@@ -9,7 +9,8 @@ use super::value::Val;
 use inkwell::AtomicOrdering;
 use pantile_abi::DType;
 use pantile_ir::program::{
-    AtomicOp, BinOp, Combiner, Elem, ExprId, LocalId, Mem, Over, Place as AtomicPlace, ShuffleKind, Team, VoteKind,
+    AtomicOp, BinOp, Combiner, Elem, ExprId, LocalId, Mem, Over, Place as AtomicPlace, ShuffleKind, Team,
+    VoteKind,
 };
 use pantile_ir::span::Span;
 
@@ -235,7 +236,11 @@ impl<'a, 'c> Frame<'a, 'c> {
         let e = self.e;
         let (p, elem) = self.atomic_address(mem, index)?;
         if super::region::is_nibble(elem) {
-            return Err(CpuError::unsupported("an atomic on a 4-bit type", "use a type of 8 bits or more", span));
+            return Err(CpuError::unsupported(
+                "an atomic on a 4-bit type",
+                "use a type of 8 bits or more",
+                span,
+            ));
         }
         let bits = super::value::scratch_bytes(elem) * 8;
         let int = e.ctx.custom_width_int_type(bits.try_into().expect("a width")).expect("a width");
@@ -280,5 +285,9 @@ impl<'a, 'c> Frame<'a, 'c> {
 }
 
 fn clusters(span: Span) -> CpuError {
-    CpuError::unsupported("a collective over a cluster or a named team", "use the block, a warp or thread axes", span)
+    CpuError::unsupported(
+        "a collective over a cluster or a named team",
+        "use the block, a warp or thread axes",
+        span,
+    )
 }

@@ -94,10 +94,8 @@ impl<'c> Emit<'c> {
         let wide = self.zext(raw, self.i32_lanes(lanes));
         if d == DType::F8E5M2 {
             // the upper half of an f16
-            let half = self.trunc(
-                self.shl(wide, self.i32s(8, lanes)),
-                self.lanes_of(self.ctx.i16_type().into(), lanes),
-            );
+            let half = self
+                .trunc(self.shl(wide, self.i32s(8, lanes)), self.lanes_of(self.ctx.i16_type().into(), lanes));
             let half = self.bitcast(half, self.lanes_of(self.ctx.f16_type().into(), lanes));
             return self.fpext(half, self.f32_lanes(lanes));
         }
@@ -175,8 +173,11 @@ impl<'c> Emit<'c> {
         let scaled = self.float_mul(self.sitofp(shortened, f64t), self.f64s(2048.0, lanes));
         // small magnitudes convert exactly and must not lose their low bits
         let exact = if is_signed { self.sitofp(v, f64t) } else { self.uitofp(v, f64t) };
-        let small =
-            self.float_compare(FloatPredicate::OLT, self.float_abs(exact), self.f64s(9007199254740992.0, lanes));
+        let small = self.float_compare(
+            FloatPredicate::OLT,
+            self.float_abs(exact),
+            self.f64s(9007199254740992.0, lanes),
+        );
         self.pick(small, exact, scaled)
     }
 

@@ -121,7 +121,9 @@ impl<'a, 'c> Frame<'a, 'c> {
         if inner.is_empty() {
             return Vec::new();
         }
-        let one = |((p, &s), &i): ((&Ix<'c>, &u32), &u32)| if i == 1 && s != 1 { Ix::at(self.e.int(0)) } else { *p };
+        let one = |((p, &s), &i): ((&Ix<'c>, &u32), &u32)| {
+            if i == 1 && s != 1 { Ix::at(self.e.int(0)) } else { *p }
+        };
         pos.iter().zip(shape).zip(inner).map(one).collect()
     }
 
@@ -195,7 +197,8 @@ impl<'a, 'c> Frame<'a, 'c> {
         let elem = self.kernel.body.type_of(then).elem().unwrap_or(Elem::Index);
         let fallback = self.e.zero(self.e.reg_type(elem));
         let (mut a, mut b) = (Ok(Val::scalar(fallback, elem)), Ok(Val::scalar(fallback, elem)));
-        let v = self.e.if_value(c, || self.keep(then, &mut a, fallback), || self.keep(other, &mut b, fallback));
+        let v =
+            self.e.if_value(c, || self.keep(then, &mut a, fallback), || self.keep(other, &mut b, fallback));
         a?;
         b?;
         Ok(Val::scalar(v, elem))
@@ -211,9 +214,8 @@ impl<'a, 'c> Frame<'a, 'c> {
             Some(axis) if mem.strides[axis] == 1 => self.e.load_val(at, mem.elem, lanes),
             Some(axis) => {
                 let step = mem.strides[axis] * scratch_bytes(mem.elem) as i64;
-                let part = |k: u32| {
-                    self.e.load_val(self.e.offset(at, self.e.int(step * k as i64)), mem.elem, 1)
-                };
+                let part =
+                    |k: u32| self.e.load_val(self.e.offset(at, self.e.int(step * k as i64)), mem.elem, 1);
                 let parts: Vec<Val> = (0..lanes).map(part).collect();
                 self.e.gather_lanes(&parts)
             }
@@ -241,7 +243,8 @@ impl<'a, 'c> Frame<'a, 'c> {
         }
         let mut parts = Vec::with_capacity(lanes as usize);
         for k in 0..lanes {
-            let step = |p: &Ix<'c>| Ix::at(if p.lanes { self.e.add(p.base, self.e.int(k as i64)) } else { p.base });
+            let step =
+                |p: &Ix<'c>| Ix::at(if p.lanes { self.e.add(p.base, self.e.int(k as i64)) } else { p.base });
             let at: Vec<Ix> = pos.iter().map(step).collect();
             parts.push(f(&at)?);
         }
@@ -302,7 +305,8 @@ impl<'a, 'c> Frame<'a, 'c> {
 
     /// A call of a pure function of the language, on lanes.
     pub fn pure_call(&self, f: &pantile_ir::program::PureFn, args: &[Val<'c>]) -> Result<Vec<Val<'c>>> {
-        let mut env: std::collections::HashMap<_, Val<'c>> = f.params.iter().copied().zip(args.iter().copied()).collect();
+        let mut env: std::collections::HashMap<_, Val<'c>> =
+            f.params.iter().copied().zip(args.iter().copied()).collect();
         for &(local, value) in &f.lets {
             let v = self.pure_eval(f, &env, value)?;
             env.insert(local, v);

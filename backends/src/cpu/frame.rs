@@ -5,13 +5,14 @@
 
 use super::emit::{Emit, Int, Ptr};
 use super::error::Result;
-use super::value::{Val, scratch_bytes};
-use pantile_ir::program::{
-    ArgId, ArgKind, Buffer, BufferId, Elem, Kernel, Local, LocalId, PackOrder, Program, ReducerId, Shape, Tensor, Type,
-};
 use super::machine::Machine;
 use super::stmt::LoopEnds;
 use super::uniform::Varying;
+use super::value::{Val, scratch_bytes};
+use pantile_ir::program::{
+    ArgId, ArgKind, Buffer, BufferId, Elem, Kernel, Local, LocalId, PackOrder, Program, ReducerId, Shape,
+    Tensor, Type,
+};
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 
@@ -213,9 +214,7 @@ impl<'a, 'c> Frame<'a, 'c> {
         }
         let local: &Local = &self.kernel.body.locals[id];
         let place = match &local.ty {
-            Type::Tile { elem, shape } => {
-                Place::Tile(self.new_tile(*elem, shape), self.new_box(shape.len()))
-            }
+            Type::Tile { elem, shape } => Place::Tile(self.new_tile(*elem, shape), self.new_box(shape.len())),
             other => {
                 let elem = other.elem().unwrap_or(Elem::Index);
                 Place::Scalar(self.e.alloca(self.e.reg_type(elem), &local.name))

@@ -113,7 +113,8 @@ impl<'a, 'c> Frame<'a, 'c> {
     /// Register block for a product of `m` rows: fills the register file, and divides the rows where it can.
     fn block(&self, elem: Elem, m: u32, n: u32) -> Block {
         let width = self.machine.lanes;
-        let regs_per_vector = (elem.dtype().map_or(64, |d| d.bits().max(8)) * width).div_ceil(self.machine.vector_bits);
+        let regs_per_vector =
+            (elem.dtype().map_or(64, |d| d.bits().max(8)) * width).div_ceil(self.machine.vector_bits);
         let vectors = if n > width && regs_per_vector == 1 { 2 } else { 1 };
         let budget = (self.machine.registers - 4) / (vectors * regs_per_vector);
         let most = budget.clamp(1, 14);
@@ -166,7 +167,14 @@ impl<'a, 'c> Frame<'a, 'c> {
         });
     }
 
-    fn register_block(&self, p: &Product<'c>, block: Block, m: Int<'c>, n: Int<'c>, mask: Option<VectorValue<'c>>) {
+    fn register_block(
+        &self,
+        p: &Product<'c>,
+        block: Block,
+        m: Int<'c>,
+        n: Int<'c>,
+        mask: Option<VectorValue<'c>>,
+    ) {
         let e = self.e;
         let w = self.machine.lanes;
         let size = scratch_bytes(p.elem) as i64;
@@ -175,9 +183,7 @@ impl<'a, 'c> Frame<'a, 'c> {
             e.offset(mem.base, e.mul(off, e.int(size)))
         };
         let c0 = at(&p.c, m, n);
-        let c_at = |r: u32, v: u32| {
-            e.offset(c0, e.int((r as i64 * p.c.strides[0] + (v * w) as i64) * size))
-        };
+        let c_at = |r: u32, v: u32| e.offset(c0, e.int((r as i64 * p.c.strides[0] + (v * w) as i64) * size));
         let mut init: Vec<Any> = Vec::new();
         for r in 0..block.rows {
             for v in 0..block.vectors {
@@ -202,11 +208,7 @@ impl<'a, 'c> Frame<'a, 'c> {
         };
         let unroll = block.unroll as i64;
         let count = e.sub(p.k.hi, p.k.lo);
-        let mid = if unroll > 1 {
-            e.add(p.k.lo, e.and(count, e.int(-unroll)))
-        } else {
-            p.k.lo
-        };
+        let mid = if unroll > 1 { e.add(p.k.lo, e.and(count, e.int(-unroll))) } else { p.k.lo };
         let mid = e.max(mid, p.k.lo);
         let mut acc = init;
         if unroll > 1 {

@@ -81,8 +81,12 @@ impl Machine {
         if host.isa != self.isa {
             return fail(format!("the {} instruction set (it is {})", self.isa, host.isa));
         }
-        let lacking: Vec<&str> =
-            self.features.iter().map(String::as_str).filter(|f| !host.features.iter().any(|h| h == f)).collect();
+        let lacking: Vec<&str> = self
+            .features
+            .iter()
+            .map(String::as_str)
+            .filter(|f| !host.features.iter().any(|h| h == f))
+            .collect();
         if lacking.is_empty() { Ok(()) } else { fail(lacking.join(", ")) }
     }
 }

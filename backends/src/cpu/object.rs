@@ -47,7 +47,9 @@ pub fn build(program: &Program, machine: &Machine, texts: bool) -> Result<Built>
     let threaded = program.kernels.iter().any(|(_, k)| k.threads.is_some());
     optimize(&emit.module, &generator, threaded)?;
     let text = |kind| -> Result<String> {
-        let bytes = generator.write_to_memory_buffer(&emit.module, kind).map_err(|e| CpuError::Llvm(e.to_string()))?;
+        let bytes = generator
+            .write_to_memory_buffer(&emit.module, kind)
+            .map_err(|e| CpuError::Llvm(e.to_string()))?;
         Ok(String::from_utf8_lossy(bytes.as_slice()).trim_end_matches('\0').to_string())
     };
     let object = generator
@@ -86,11 +88,7 @@ fn function<'c>(
         result = if kernel.threads.is_some() { frame.threaded_body() } else { frame.stmts(&kernel.stmts) };
     });
     result?;
-    let code = KernelCode {
-        symbol,
-        scratch: frame.scratch_size(),
-        faults: frame.faults.borrow().clone(),
-    };
+    let code = KernelCode { symbol, scratch: frame.scratch_size(), faults: frame.faults.borrow().clone() };
     drop(frame);
     emit.end();
     Ok(code)

@@ -136,9 +136,8 @@ impl<'a, 'c> Frame<'a, 'c> {
         let mut lanes = acc.lanes;
         while lanes > 1 {
             lanes /= 2;
-            let half = |high: bool| -> Vec<Val<'c>> {
-                vals.iter().map(|v| self.half(*v, lanes, high)).collect()
-            };
+            let half =
+                |high: bool| -> Vec<Val<'c>> { vals.iter().map(|v| self.half(*v, lanes, high)).collect() };
             vals = self.combine(comb, &half(false), &half(true))?;
         }
         Ok(vals.iter().map(|v| self.e.lane(*v, 0)).collect())

@@ -9,18 +9,22 @@ use super::tile::Step;
 use super::value::{Val, scratch_bytes};
 use inkwell::{AtomicOrdering, AtomicRMWBinOp};
 use pantile_abi::DType;
-use pantile_ir::program::{
-    BufferId, Elem, Expr, ExprId, Home, LocalId, Mem, PackOrder, Region, RegionAxis,
-};
+use pantile_ir::program::{BufferId, Elem, Expr, ExprId, Home, LocalId, Mem, PackOrder, Region, RegionAxis};
 use pantile_ir::span::Span;
 
 /// How one axis of the memory follows the tile's position.
 enum Axis<'c> {
     Fixed(Int<'c>),
     /// memory index = start + position along tile axis `tile`
-    Along { start: Int<'c>, tile: usize },
+    Along {
+        start: Int<'c>,
+        tile: usize,
+    },
     /// memory index = the index tile's element at the position along tile axis `tile`
-    Gather { index: TileMem<'c>, tile: usize },
+    Gather {
+        index: TileMem<'c>,
+        tile: usize,
+    },
 }
 
 /// A region ready for addressing: one entry for each memory axis, and the tile's valid box.
@@ -65,7 +69,8 @@ impl<'a, 'c> Frame<'a, 'c> {
     /// The buffer's memory for the running thread (per-thread arrays) or block.
     pub fn buffer_base(&self, id: BufferId) -> Ptr<'c> {
         let b = self.buffer(id);
-        let bytes = b.shape.iter().map(|&n| n as u64).product::<u64>() * scratch_bytes(Elem::D(b.elem)) as u64;
+        let bytes =
+            b.shape.iter().map(|&n| n as u64).product::<u64>() * scratch_bytes(Elem::D(b.elem)) as u64;
         let per_thread = b.home == Home::Thread;
         let threads = self.kernel.threads.as_ref().map_or(1, |t| t.count()) as u64;
         let stride = bytes.max(1).next_multiple_of(64);
@@ -110,7 +115,13 @@ impl<'a, 'c> Frame<'a, 'c> {
     }
 
     /// Address of the unit of storage that holds an element, and the bit at which it starts.
-    fn packed_unit(&self, t: &TensorRef<'c>, axis: usize, order: PackOrder, at: &[Int<'c>]) -> (Ptr<'c>, Int<'c>) {
+    fn packed_unit(
+        &self,
+        t: &TensorRef<'c>,
+        axis: usize,
+        order: PackOrder,
+        at: &[Int<'c>],
+    ) -> (Ptr<'c>, Int<'c>) {
         let e = self.e;
         let per = e.int(per_unit(order));
         let k = at[axis];

@@ -5,9 +5,7 @@ use super::error::{CpuError, Result};
 use super::frame::{Frame, Place};
 use super::value::Val;
 use inkwell::basic_block::BasicBlock;
-use pantile_ir::program::{
-    Block, Elem, ExprId, LocalId, Op, ReducerId, Segment, Stmt, StmtKind, Text, Type,
-};
+use pantile_ir::program::{Block, Elem, ExprId, LocalId, Op, ReducerId, Segment, Stmt, StmtKind, Text, Type};
 use pantile_ir::span::Span;
 
 /// Where `break` and `continue` go.
@@ -144,7 +142,12 @@ impl<'a, 'c> Frame<'a, 'c> {
     }
 
     /// `parallel`: nested loops in ascending order.
-    fn nest(&self, vars: &[LocalId], ends: &[Int<'c>], body: &mut dyn FnMut(&Self) -> Result<()>) -> Result<()> {
+    fn nest(
+        &self,
+        vars: &[LocalId],
+        ends: &[Int<'c>],
+        body: &mut dyn FnMut(&Self) -> Result<()>,
+    ) -> Result<()> {
         let (Some((&var, vars)), Some((&end, ends))) = (vars.split_first(), ends.split_first()) else {
             return body(self);
         };
@@ -168,7 +171,9 @@ impl<'a, 'c> Frame<'a, 'c> {
             Op::Fold { reducer, index, values } => self.fold_reducer(*reducer, index, values),
             Op::Join { reducer } => self.join_reducer(*reducer, results),
             Op::AllReduce { comb, inputs, over } => self.all_reduce(*comb, inputs, over, results, span),
-            Op::Shuffle { kind, value, lane, width } => self.shuffle(*kind, *value, *lane, *width, results[0]),
+            Op::Shuffle { kind, value, lane, width } => {
+                self.shuffle(*kind, *value, *lane, *width, results[0])
+            }
             Op::Vote { kind, cond, team } => self.vote(*kind, *cond, *team, results[0], span),
             Op::Once { value } => self.once(*value, results[0]),
             Op::Barrier { .. } => Ok(()),
@@ -266,7 +271,8 @@ impl<'a, 'c> Frame<'a, 'c> {
         }
         let fold = |at: &[super::expr::Ix<'c>], new: &[Val<'c>]| -> Result<()> {
             let places: Vec<Ptr> = mems.iter().map(|m| self.tile_address(m, at)).collect();
-            let old: Vec<Val> = places.iter().zip(&mems).map(|(&p, m)| self.e.load_val(p, m.elem, 1)).collect();
+            let old: Vec<Val> =
+                places.iter().zip(&mems).map(|(&p, m)| self.e.load_val(p, m.elem, 1)).collect();
             let new: Vec<Val> =
                 new.iter().zip(&mems).map(|(v, m)| self.e.convert(*v, m.elem, false)).collect();
             for (&p, v) in places.iter().zip(self.combine(comb, &old, &new)?) {

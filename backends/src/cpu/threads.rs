@@ -10,7 +10,8 @@ use super::error::Result;
 use super::frame::{Frame, Place, ThreadAt};
 use super::value::scratch_bytes;
 use pantile_ir::program::{
-    Block, Elem, Expr, ExprId, Home, LocalId, LocalKind, Mem, Op, Over, Place as AtomicPlace, Stmt, StmtKind, Team,
+    Block, Elem, Expr, ExprId, Home, LocalId, LocalKind, Mem, Op, Over, Place as AtomicPlace, Stmt, StmtKind,
+    Team,
 };
 use std::collections::{HashMap, HashSet};
 
@@ -20,8 +21,15 @@ enum Node<'s> {
     Run(Vec<&'s Stmt>),
     /// executed once for the block
     Collective(&'s Stmt),
-    If { stmt: &'s Stmt, then: Vec<Node<'s>>, other: Vec<Node<'s>> },
-    Loop { stmt: &'s Stmt, body: Vec<Node<'s>> },
+    If {
+        stmt: &'s Stmt,
+        then: Vec<Node<'s>>,
+        other: Vec<Node<'s>>,
+    },
+    Loop {
+        stmt: &'s Stmt,
+        body: Vec<Node<'s>>,
+    },
 }
 
 /// Memories that a statement may share with other threads.
@@ -136,9 +144,7 @@ impl<'a, 'c> Frame<'a, 'c> {
             StmtKind::Reducer { .. } | StmtKind::Parallel { .. } | StmtKind::Roles(_) => true,
             StmtKind::Op { op, .. } => match op {
                 Op::Atomic { at, .. } => matches!(at, AtomicPlace::Region(_)),
-                Op::Fold { values, .. } => {
-                    values.iter().any(|&v| self.kernel.body.type_of(v).is_tile())
-                }
+                Op::Fold { values, .. } => values.iter().any(|&v| self.kernel.body.type_of(v).is_tile()),
                 Op::Print { .. } | Op::Assert { .. } => false,
                 _ => true,
             },
@@ -158,16 +164,20 @@ impl<'a, 'c> Frame<'a, 'c> {
                 t.writes.insert(*mem);
             }
             // atomics order themselves: they conflict with plain accesses only
-            StmtKind::Op { op: Op::Atomic { at: AtomicPlace::Element { mem, .. }, .. }, .. } if shared(mem) => {
+            StmtKind::Op { op: Op::Atomic { at: AtomicPlace::Element { mem, .. }, .. }, .. }
+                if shared(mem) =>
+            {
                 t.writes.insert(*mem);
             }
             _ => {}
         }
-        s.kind.operands(|x| self.reads(x, &mut |mem| {
-            if shared(&mem) {
-                t.reads.insert(mem);
-            }
-        }));
+        s.kind.operands(|x| {
+            self.reads(x, &mut |mem| {
+                if shared(&mem) {
+                    t.reads.insert(mem);
+                }
+            })
+        });
         for block in s.kind.blocks() {
             for inner in block {
                 t.merge(self.touched(inner));
@@ -196,13 +206,13 @@ impl<'a, 'c> Frame<'a, 'c> {
 
     fn node(&self, node: &Node<'_>) -> Result<()> {
         match node {
-            Node::Run(stmts) => self.each_thread(&mut |f| {
-                stmts.iter().try_for_each(|s| f.stmt(s))
-            }),
+            Node::Run(stmts) => self.each_thread(&mut |f| stmts.iter().try_for_each(|s| f.stmt(s))),
             Node::Collective(s) => self.stmt(s),
             Node::If { stmt, then, other } => {
                 let StmtKind::If { cond, .. } = &stmt.kind else { return Ok(()) };
-                self.as_thread_zero(|f| f.branch(*cond, |f| f.outside(|f| f.nodes(then)), |f| f.outside(|f| f.nodes(other))))
+                self.as_thread_zero(|f| {
+                    f.branch(*cond, |f| f.outside(|f| f.nodes(then)), |f| f.outside(|f| f.nodes(other)))
+                })
             }
             Node::Loop { stmt, body } => match &stmt.kind {
                 StmtKind::For { var, segments, .. } => segments.iter().try_for_each(|seg| {

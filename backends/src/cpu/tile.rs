@@ -60,11 +60,8 @@ impl<'a, 'c> Frame<'a, 'c> {
         let mut result = Ok(());
         self.e.for_(lo, b.hi, self.e.int(step as i64), |i| {
             pos.push(Ix { base: i, lanes: inner && lanes > 1 });
-            result = if inner {
-                body(Step { pos, lanes, last: *b })
-            } else {
-                self.each(bounds, lanes, pos, body)
-            };
+            result =
+                if inner { body(Step { pos, lanes, last: *b }) } else { self.each(bounds, lanes, pos, body) };
             pos.pop();
         });
         result
@@ -200,7 +197,8 @@ impl<'a, 'c> Frame<'a, 'c> {
             let v = self.e.binary(op.binary(), old, new, self.contract);
             match self.step_mask(&step) {
                 Some(mask) => {
-                    let kept = self.e.choose(Val { v: mask.into(), elem: Elem::BOOL, lanes: step.lanes }, v, old);
+                    let kept =
+                        self.e.choose(Val { v: mask.into(), elem: Elem::BOOL, lanes: step.lanes }, v, old);
                     self.e.store_val(at, kept);
                 }
                 None => self.e.store_val(at, v),
@@ -211,7 +209,9 @@ impl<'a, 'c> Frame<'a, 'c> {
 
     /// Positions in a smaller tile whose unit axes are stretched; empty for a scalar.
     pub fn stretch_pos(&self, pos: &[Ix<'c>], from: &[u32], to: &[u32]) -> Vec<Ix<'c>> {
-        let one = |((p, &f), &t): ((&Ix<'c>, &u32), &u32)| if f == 1 && t != 1 { Ix::at(self.e.int(0)) } else { *p };
+        let one = |((p, &f), &t): ((&Ix<'c>, &u32), &u32)| {
+            if f == 1 && t != 1 { Ix::at(self.e.int(0)) } else { *p }
+        };
         if from.is_empty() { Vec::new() } else { pos.iter().zip(from).zip(to).map(one).collect() }
     }
 }

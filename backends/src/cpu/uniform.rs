@@ -1,7 +1,7 @@
 //! Which scalars every thread of a block agrees on.
 
 use pantile_ir::arena::Arena;
-use pantile_ir::program::{Expr, ExprId, Home, Kernel, LocalId, LocalKind, Mem, Mode, Op, StmtKind, ArgKind};
+use pantile_ir::program::{ArgKind, Expr, ExprId, Home, Kernel, LocalId, LocalKind, Mem, Mode, Op, StmtKind};
 use std::collections::HashSet;
 
 /// Locals whose value may differ between threads.
@@ -33,7 +33,9 @@ impl Varying {
             match &s.kind {
                 // a result that all threads share stays uniform in uniform control
                 StmtKind::Op { op: Op::Once { .. } | Op::Join { .. } | Op::Reduce { .. }, .. } => {}
-                StmtKind::Op { op: Op::Atomic { .. } | Op::Shuffle { .. } | Op::AllReduce { .. }, .. }
+                StmtKind::Op {
+                    op: Op::Atomic { .. } | Op::Shuffle { .. } | Op::AllReduce { .. }, ..
+                }
                 | StmtKind::Op { op: Op::Vote { .. }, .. } => varies = true,
                 _ => s.kind.operands(|x| varies |= self.varies(k, x)),
             }

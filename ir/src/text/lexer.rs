@@ -268,6 +268,7 @@ impl<'a> Lexer<'a> {
             format!("the language does not use `{shown}`"),
         );
         self.out.diags.push(d.help(character_help(first)));
+        self.push(Tok::Bad, start, self.pos);
     }
 }
 
@@ -323,6 +324,7 @@ fn character_help(c: char) -> &'static str {
         '…' => "write `..`",
         '∞' => "infinity is written `inf`",
         'π' => "the constant is written `PI`",
+        '\u{a0}' | '\u{2007}' | '\u{202f}' => "put an ordinary space in its place",
         '\\' => "a line goes on where it ends in an operator, a comma or an open bracket; no `\\` is needed",
         '$' => "names are written without `$`",
         c if c.is_alphanumeric() => "names consist of the letters a-z and A-Z, digits and `_`",

@@ -4,6 +4,7 @@
 //! bind in [`precedence`]. Line breaks matter: a statement ends with its line, unless a round or square bracket is
 //! open or the line ends in a binary operator, a comma, `=`, `->` or `..`.
 
+mod fmt;
 mod lexer;
 mod parser;
 pub mod precedence;
@@ -11,6 +12,7 @@ mod structure;
 mod token;
 pub mod words;
 
+pub use fmt::{format, format_expr};
 pub use parser::parse;
 pub use structure::structure;
 pub use token::is_name;

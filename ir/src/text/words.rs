@@ -54,8 +54,36 @@ pub const STATEMENTS: &[&str] = &[
     "workspace",
 ];
 
-/// Words that stand after an operand and so do not begin one.
-pub const INFIX: &[&str] = &["as", "in", "or", "pad"];
+/// Words that join operands, and so do not begin one.
+pub const INFIX: &[&str] = &["and", "as", "in", "or", "pad"];
+
+/// Words of clauses that may follow an expression on its line. After `zeros`, `full`, `wait`, `acquire` and `seed`
+/// they show that the word before is a name.
+pub const CLAUSES: &[&str] = &[
+    "align",
+    "atol",
+    "carry",
+    "clip",
+    "commutative",
+    "cost",
+    "for",
+    "group",
+    "groups",
+    "layout",
+    "limit",
+    "of",
+    "ordered",
+    "over",
+    "packed",
+    "prepacked",
+    "rtol",
+    "step",
+    "strides",
+    "thread",
+    "ulp",
+    "where",
+    "xor",
+];
 
 pub fn is_reserved(word: &str) -> bool {
     RESERVED.contains(&word)

@@ -369,7 +369,11 @@ impl Parser<'_> {
             _ => {}
         }
         let next = self.ahead(1).tok;
-        let operand = next == Tok::Word && self.same_line(1) && !words::INFIX.contains(&self.word_ahead(1));
+        let after = self.word_ahead(1);
+        let operand = next == Tok::Word
+            && self.same_line(1)
+            && !words::INFIX.contains(&after)
+            && !words::CLAUSES.contains(&after);
         match word {
             "zeros" | "full" if operand => self.fill(word == "full"),
             "once" if next == Tok::LBrace && self.same_line(1) => {
@@ -387,7 +391,7 @@ impl Parser<'_> {
             "acc" if next == Tok::LParen && self.same_line(1) && self.acc_type() => {
                 ExprKind::Elem(self.elem())
             }
-            "seed" if matches!(next, Tok::Int | Tok::Word) && self.same_line(1) && self.brackets > 0 => {
+            "seed" if (next == Tok::Int || operand) && self.same_line(1) && self.brackets > 0 => {
                 let key = self.name_here();
                 ExprKind::Keyed(key, Box::new(self.operand_expr()))
             }

@@ -96,21 +96,33 @@ impl Parser<'_> {
         StmtKind::Grid { extents, names, cost }
     }
 
-    /// `threads (a, b) as (i, j) ordered`
+    /// `threads (a, b) ordered as (i, j)`; `ordered` may also stand at the end
     pub(super) fn threads_statement(&mut self) -> StmtKind {
         self.bump();
-        let (extents, names) = self.axes();
-        let ordered = !self.at_end() && self.eat_word("ordered");
-        StmtKind::Threads { extents, names, ordered }
+        let extents = self.extents();
+        let early = self.eat_word("ordered");
+        let names = self.axis_names();
+        let late = !self.lost && !self.at_end() && self.at_word("ordered");
+        if late {
+            if early {
+                self.duplicate("ordered", self.here());
+            }
+            self.bump();
+        }
+        StmtKind::Threads { extents, names, ordered: early || late }
     }
 
     fn axes(&mut self) -> (Vec<Expr>, Vec<Ident>) {
         let extents = self.extents();
+        (extents, self.axis_names())
+    }
+
+    fn axis_names(&mut self) -> Vec<Ident> {
         if !self.lost && !self.at_word("as") {
             self.unexpected("`as` and names for the indices");
         }
         self.eat_word("as");
-        (extents, self.name_or_names("a name for the index"))
+        self.name_or_names("a name for the index")
     }
 
     /// `static_assert(cond, "text")`
@@ -153,7 +165,7 @@ impl Parser<'_> {
             if !self.lost && !self.at_end() && !self.at(Tok::Comma) {
                 self.unexpected("the end of the line");
             }
-            self.find_statement_end();
+            self.find_statement_end(before);
             if self.pos == before {
                 self.bump();
             }

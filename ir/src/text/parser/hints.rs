@@ -34,7 +34,6 @@ const FOREIGN_STATEMENTS: &[(&str, &str)] = &[
     ("match", "write `if … { } else if … { } else { }`"),
     ("loop", "write `while true { }`, or `for i in a..b { }`"),
     ("do", "write `while condition { }`"),
-    ("__syncthreads", "write `barrier`, though tile code never needs it"),
 ];
 
 impl Parser<'_> {
@@ -193,8 +192,8 @@ impl Parser<'_> {
         }
         if let Some((_, help)) = FOREIGN_STATEMENTS.iter().find(|(w, _)| *w == word)
             && (next_word
-                || !same_line
-                || matches!(next.tok, Tok::LBrace | Tok::Int | Tok::Float | Tok::RBrace))
+                || (same_line && next.tok == Tok::LBrace)
+                || (word == "return" && self.gives_value(1)))
         {
             return Some(
                 self.error(codes::FOREIGN_SYNTAX, span, format!("there is no `{word}`")).help(*help),
@@ -213,6 +212,12 @@ impl Parser<'_> {
             return Some(self.unknown_statement());
         }
         None
+    }
+
+    /// After `return`: a value, or the end of the statement.
+    fn gives_value(&self, n: usize) -> bool {
+        let end = matches!(self.ahead(n).tok, Tok::Semi | Tok::RBrace | Tok::End) || !self.same_line(n);
+        end || matches!(self.ahead(n).tok, Tok::Int | Tok::Float | Tok::LParen | Tok::Minus | Tok::Bang)
     }
 
     fn increment(&self) -> bool {
@@ -281,7 +286,8 @@ impl Parser<'_> {
 
     /// `elif`, `elsif` or `elseif`, reported.
     pub(super) fn else_if_in_one_word(&mut self) -> bool {
-        let found = matches!(self.word(), "elif" | "elsif" | "elseif") && !self.lost;
+        let condition = matches!(self.ahead(1).tok, Tok::Word | Tok::Int | Tok::LParen | Tok::Bang);
+        let found = matches!(self.word(), "elif" | "elsif" | "elseif") && condition && !self.lost;
         if found {
             let d = self.error(codes::FOREIGN_SYNTAX, self.here(), format!("there is no `{}`", self.word()));
             self.complain(d.help("write `else if`"));

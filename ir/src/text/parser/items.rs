@@ -289,19 +289,20 @@ impl Parser<'_> {
             return item;
         }
         let open = self.tokens[self.pos - 1];
+        let before = self.pos;
         self.means(&mut item, self.span_of(open));
         if !self.lost && !self.at_end() {
             let d = self.leftover();
             self.fail(d);
         }
-        self.find_statement_end();
+        self.find_statement_end(before);
         while !matches!(self.tok(), Tok::RBrace | Tok::End) && !self.begins_item_in_column_0() {
             if self.eat(Tok::Semi) {
                 continue;
             }
             let before = self.pos;
             item.spellings.push(self.spelling());
-            self.find_statement_end();
+            self.find_statement_end(before);
             if self.pos == before {
                 self.bump();
             }

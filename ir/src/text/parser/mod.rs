@@ -170,7 +170,8 @@ impl<'a> Parser<'a> {
 
     /// Reports `d` unless the parser is lost, and gets lost.
     fn fail(&mut self, d: Diagnostic) {
-        if !self.lost {
+        // the lexer reported what makes a token bad
+        if !self.lost && !self.at(Tok::Bad) {
             self.diags.push(d);
         }
         self.lost = true;
@@ -369,8 +370,9 @@ impl<'a> Parser<'a> {
                 && (words::STATEMENTS.contains(&word) || words::ITEMS.contains(&word)))
     }
 
-    /// Leaves the statement that holds a mistake: to the next line, outside of any brackets it opened.
-    fn find_statement_end(&mut self) {
+    /// Leaves the statement that begins at token `start` and holds a mistake: to the next line, outside of any
+    /// brackets it opened.
+    fn find_statement_end(&mut self, start: usize) {
         if !self.lost {
             return;
         }
@@ -378,7 +380,10 @@ impl<'a> Parser<'a> {
         let mut brackets = 0i32;
         loop {
             let t = self.token();
-            let line = t.first_on_line && braces == 0 && (brackets <= 0 || self.begins_statement(0));
+            let line = self.pos > start
+                && t.first_on_line
+                && braces == 0
+                && (brackets <= 0 || self.begins_statement(0));
             match t.tok {
                 Tok::End => break,
                 Tok::RBrace if braces == 0 => break,

@@ -74,7 +74,7 @@ impl Parser<'_> {
             }
             let before = self.pos;
             let mut stmt = self.statement();
-            self.finish_statement();
+            self.finish_statement(before);
             while self.eat(Tok::Semi) {}
             let last = value && (self.at(Tok::RBrace) || ends(self));
             match into_value(&mut stmt, last) {
@@ -89,12 +89,12 @@ impl Parser<'_> {
         block
     }
 
-    fn finish_statement(&mut self) {
+    fn finish_statement(&mut self, before: usize) {
         if !self.lost && !self.at_end() {
             let d = self.leftover();
             self.fail(d);
         }
-        self.find_statement_end();
+        self.find_statement_end(before);
     }
 
     // ---- statements ----

@@ -30,7 +30,7 @@ impl Parser<'_> {
                 let d = self.leftover();
                 self.fail(d);
             }
-            self.find_statement_end();
+            self.find_statement_end(before);
             if self.pos == before {
                 self.bump();
             }

@@ -52,6 +52,9 @@ codes! {
     INTRINSIC_SHAPE = 294, "an intrinsic whose meaning is not one scalar";
     LAUNCH_ARGUMENTS = 295, "a launch that does not match its kernel";
     HOST_EXPRESSION = 296, "a value that is not known at launch";
+    NOT_IN_SIGHT = 297, "a name used outside of what declares it";
+    DECLARED_TWICE = 298, "a name that two statements declare";
+    SAME_PARAMETER = 299, "two dims or parameters with one name";
 
     // 3xx types and shapes
     TYPE_MISMATCH = 301, "two types where one is needed";
@@ -84,6 +87,7 @@ codes! {
     ACCUMULATOR = 328, "an accumulator of the wrong type or shape";
     DIVISION_BY_ZERO = 329, "a division by the number zero";
     INDEX_OVERFLOW = 330, "an index that does not fit into 64 bits";
+    TOO_BIG = 331, "an expression or nesting that is too large";
 
     // 4xx regions, memory, modes
     INDEX_COUNT = 401, "the wrong number of indices";
@@ -95,10 +99,49 @@ codes! {
     STRIDE_COUNT = 407, "strides that do not match the axes";
     BAD_PACKING = 408, "a packing that does not fit its tensor";
     BAD_ALIGN = 409, "an alignment that is not a power of two";
+    WRITE_TO_IN = 410, "a write to an `in` tensor";
+    READ_OF_OUT = 411, "a read of an `out` tensor that nothing has written";
+    OUT_NOT_WRITTEN = 412, "an `out` tensor that is never written";
+    OUTSIDE = 413, "an index that is outside for certain";
+    UNASSIGNED = 414, "a `var` read before it is assigned";
+    NOT_MUTABLE = 415, "a new value for a name that is not a `var`";
+    BOX_AFTER_LOOP = 416, "a ragged edge that depends on a loop that has ended";
+    REDUCER_AFTER_READ = 417, "an update of a reducer that was read";
+    SAME_TENSOR = 418, "one tensor passed to two parameters of which one is written";
+    WORKSPACE_UNWRITTEN = 419, "a workspace read before anything is written to it";
+    LAUNCH_MODE = 420, "an `in` tensor passed to a parameter that is written";
+    BLOCKS_COLLIDE = 421, "several blocks that write the same elements";
 
     // 5xx teams, uniformity, threads
+    DIVERGENT_CONTROL = 501, "a collective that some threads would not reach";
+    DIVERGENT_OPERAND = 502, "a tile made with a value that differs between threads";
+    STORE_RACE = 503, "threads that store different values in one place";
+    DEPENDENT_LANES = 504, "lanes of `vectorized` that depend on each other";
+    NEEDS_ORDERED = 505, "a warp operation where the threads' order is open";
+    NEEDS_THREADS = 506, "a construct of threads in a kernel that names none";
+    NO_LOOP = 507, "`break` or `continue` where no loop can be left";
+    PARALLEL_ASSIGN = 508, "a variable of outside assigned in `parallel` or `vectorized`";
+    PARALLEL_COLLECTIVE = 509, "a collective inside `parallel`";
+    GRID_OPERAND = 510, "a grid extent that is not known at launch";
+    DIVERGENT_INDEX = 511, "a tile element at an index that differs between threads";
+    FLOAT_ATOMIC = 512, "a float atomic where the result must be deterministic";
 
     // 6xx stages, rings, tokens
+    STAGE_OP = 601, "an operation that this stage does not have";
+    STAGE_ATTRIBUTE = 602, "an attribute that this stage does not have";
+    TOKEN_KEPT = 603, "a slot that is never given back";
+    TOKEN_TWICE = 604, "a slot used after it was given back";
+    TOKEN_ROLE = 605, "a ring used by another team than its own";
+    TOKEN_BRANCH = 606, "a slot that only some paths give back";
+    TOKEN_ORDER = 607, "slots given back in another order than taken";
+    RING_TRIPS = 608, "producer and consumer that run different numbers of steps";
+    RING_SLOTS = 609, "a ring with too few slots";
+    CARRY = 610, "a carried slot without its next value";
+    ROLE_TEAM = 611, "roles that do not fit their teams";
+    QUEUE_KEEP = 612, "more groups kept in flight than the queue holds";
+    TURN_PAIRS = 613, "a turn that is not taken and passed in pairs";
+    SLOT_ACCESS = 614, "a slot written by its reader or read by its writer";
+    IN_FLIGHT = 615, "an accumulator touched while a product is in flight";
 
     // 7xx run time
 
@@ -126,6 +169,9 @@ codes! {
     TARGET_INHERITS = 806, "an architecture or chip that leans on another wrongly";
     TARGET_MAP = 807, "a lane map or template that does not fit its instruction";
     BAD_LAYOUT = 808, "layout text that cannot be read";
+    TOO_MANY_THREADS = 820, "more threads than the target has";
+    SHARED_LIMIT = 821, "more shared memory than the target has";
+    WARP_WIDTH = 822, "a warp operation wider than the target's warp";
 
     // 9xx command line and files
     FILE_MISSING = 901, "a file that is not there";

@@ -2,12 +2,16 @@
 
 use super::arch::{Arch, Backend};
 use super::known::Fact;
+use super::read::quoted;
 use crate::codes;
 use crate::diag::{Diagnostic, Diagnostics};
+use crate::layout::Xor;
 
 pub(super) fn arch(a: &Arch, out: &mut Diagnostics) {
     present(a, out);
     widths(a, out);
+    words(a, out);
+    super::check_maps::maps(a, out);
 }
 
 /// The facts without which nothing can be verified for an architecture.
@@ -73,5 +77,35 @@ fn order(a: &Arch, low: (&Fact<u32>, &str), high: (&Fact<u32>, &str), out: &mut 
         let message =
             format!("`{low_key}` of `{}` is {}, more than `{high_key}`, {}", a.name, l.value, h.value);
         out.push(Diagnostic::error(codes::TARGET_VALUE, l.span, message).also(h.span, "the bound"));
+    }
+}
+
+/// Words that passes read must be ones they know.
+fn words(a: &Arch, out: &mut Diagnostics) {
+    let mut known = |key: &str, fact: &Fact<String>, all: &[&str]| {
+        if let Some(k) = fact.as_ref().filter(|k| !all.contains(&k.value.as_str())) {
+            let message = format!("`{key}` of `{}` cannot be `{}`", a.name, k.value);
+            out.push(
+                Diagnostic::error(codes::TARGET_VALUE, k.span, message)
+                    .help(format!("it is one of {}", quoted(all.iter().copied()))),
+            );
+        }
+    };
+    known("barriers.unit", &a.facts.barriers.unit, &["thread", "warp"]);
+    for e in &a.engines {
+        let key = |k: &str| format!("{k}` of engine `{}", e.name);
+        known(&key("direction"), &e.facts.direction, &["load", "store", "both"]);
+        known(&key("completion"), &e.facts.completion, &["now", "fifo", "counted"]);
+        known(&key("proxy"), &e.facts.proxy, &["generic", "async"]);
+        known(&key("issue"), &e.facts.issue, &["thread", "one"]);
+    }
+    for e in &a.engines {
+        for text in e.facts.swizzles.iter().flat_map(|k| &k.value) {
+            if let Err(why) = text.parse::<Xor>() {
+                let span = e.facts.swizzles.as_ref().map_or(e.span, |k| k.span);
+                let d = Diagnostic::error(codes::TARGET_VALUE, span, why.message);
+                out.push(why.help.into_iter().fold(d, Diagnostic::help));
+            }
+        }
     }
 }

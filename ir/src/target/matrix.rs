@@ -4,6 +4,8 @@
 use super::known::{Entry, Evidence, Known};
 use super::read::{Extents, FromToml, Reader};
 use crate::codes;
+use crate::diag::Diagnostic;
+use crate::layout::{self, Layout, Parsed, Symbols};
 use crate::span::Span;
 use pantile_abi::DType;
 use std::sync::Arc;
@@ -53,7 +55,59 @@ pub struct Types {
 #[derive(Clone, Debug)]
 pub struct Text {
     pub text: String,
+    pub parsed: Parsed,
     pub span: Span,
+}
+
+impl Text {
+    /// Reads the text, or reports where it goes wrong.
+    fn new(row: &Reader, text: String, span: Span) -> Option<Text> {
+        match layout::parse(&text) {
+            Ok(parsed) => Some(Text { text, parsed, span }),
+            Err(e) => {
+                // One past the quotation mark; texts of layouts hold no escapes.
+                let start = span.start as usize + 1 + e.at.start;
+                let inside = Span::new(span.file, start, start + e.at.len());
+                let d = Diagnostic::error(codes::TARGET_MAP, inside, e.message);
+                row.report(e.help.into_iter().fold(d, Diagnostic::help));
+                None
+            }
+        }
+    }
+
+    /// The layout under the symbols of one shape and one element width.
+    pub fn bind(&self, symbols: &Symbols) -> Option<Layout> {
+        self.parsed.bind(symbols).ok().map(|tile| tile.layout)
+    }
+}
+
+/// Which operand of an instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Role {
+    A,
+    B,
+    Acc,
+}
+
+impl Role {
+    pub const ALL: [Role; 3] = [Role::A, Role::B, Role::Acc];
+
+    pub const fn name(self) -> &'static str {
+        match self {
+            Role::A => "a",
+            Role::B => "b",
+            Role::Acc => "acc",
+        }
+    }
+
+    /// The dims of the operand as its maps call them.
+    pub const fn dims(self) -> [&'static str; 2] {
+        match self {
+            Role::A => ["m", "k"],
+            Role::B => ["k", "n"],
+            Role::Acc => ["m", "n"],
+        }
+    }
 }
 
 /// Where an operand may live, and how it lies there. Empty: the operand has no home this row knows.
@@ -134,11 +188,12 @@ impl Operand {
         let Some(t) = row.table(key) else { return Operand::default() };
         let texts = |key| {
             let (list, span) = t.get::<OneOrMore>(key)?;
-            Some(list.0.into_iter().map(|text| Text { text, span }).collect::<Vec<_>>())
+            Some(list.0.into_iter().filter_map(|text| Text::new(row, text, span)).collect::<Vec<_>>())
         };
+        let one = |key| t.get::<String>(key).and_then(|(text, span)| Text::new(row, text, span));
         let operand = Operand {
-            regs: t.get::<String>("regs").map(|(text, span)| Text { text, span }),
-            regs_mn: t.get::<String>("regs_mn").map(|(text, span)| Text { text, span }),
+            regs: one("regs"),
+            regs_mn: one("regs_mn"),
             shared_k: texts("shared_k").unwrap_or_default(),
             shared_mn: texts("shared_mn").unwrap_or_default(),
             opaque: t.get::<String>("opaque").map(|(text, _)| text),
@@ -173,7 +228,51 @@ impl FromToml for OneOrMore {
     }
 }
 
+impl Shape {
+    /// Extent of a dim by the name that maps give it.
+    pub fn of(&self, dim: &str) -> Option<u32> {
+        match dim {
+            "m" => Some(self.m),
+            "n" => Some(self.n),
+            "k" => Some(self.k),
+            _ => None,
+        }
+    }
+}
+
+impl Types {
+    pub fn of(&self, role: Role) -> DType {
+        match role {
+            Role::A => self.a,
+            Role::B => self.b,
+            Role::Acc => self.acc,
+        }
+    }
+}
+
+/// The symbols of maps and templates: `M`, `N`, `K`, the operand's `bits`, and `E`, its elements in a 32-bit word.
+pub fn symbols(shape: Shape, bits: u32) -> Symbols {
+    let e = 32 / bits.clamp(1, 32);
+    Symbols::new(
+        [("M", shape.m), ("N", shape.n), ("K", shape.k), ("bits", bits), ("E", e)]
+            .map(|(n, v)| (n, v.into())),
+    )
+}
+
 impl MatrixUnit {
+    pub fn operand(&self, role: Role) -> &Operand {
+        match role {
+            Role::A => &self.a,
+            Role::B => &self.b,
+            Role::Acc => &self.acc,
+        }
+    }
+
+    /// The lane map of an operand's register home, for one shape and one choice of types.
+    pub fn lane_map(&self, role: Role, shape: Shape, types: Types) -> Option<Layout> {
+        self.operand(role).regs.as_ref()?.bind(&symbols(shape, types.of(role).bits()))
+    }
+
     pub(super) fn read(row: &Reader, owner: &Arc<str>) -> Option<MatrixUnit> {
         let evidence = Evidence::read(row, owner);
         let (name, span) = row.need::<String>("name")?;
@@ -262,7 +361,7 @@ impl MoveUnit {
             direction: row.need::<String>("direction")?.0,
             bits: row.need::<u32>("bits")?.0,
             counts: row.need::<Vec<u32>>("counts")?.0,
-            map: row.need::<String>("map").map(|(text, span)| Text { text, span })?,
+            map: row.need::<String>("map").and_then(|(text, span)| Text::new(row, text, span))?,
             row_bytes: row.need::<u32>("row_bytes")?.0,
             span,
             known: evidence.known("name", name.clone(), span),

@@ -6,6 +6,7 @@
 
 mod arch;
 mod check;
+mod check_maps;
 mod known;
 mod load;
 mod matrix;
@@ -14,7 +15,7 @@ mod sections;
 
 pub use arch::{Arch, Atomic, Backend, Chip, ChipFacts, Engine, FACT_NAMES, Peak};
 pub use known::{Entry, Fact, Known, Mark};
-pub use matrix::{Asynchronous, MatrixUnit, MoveUnit, Operand, Shape, Team, Text, Types};
+pub use matrix::{Asynchronous, MatrixUnit, MoveUnit, Operand, Role, Shape, Team, Text, Types, symbols};
 pub use read::Extents;
 pub use sections::{
     Access, Barriers, ByWidth, Costs, EngineFacts, Facts, Rates, Registers, SharedMemory, Simd, Threads,

@@ -16,8 +16,8 @@ NUMPY = {
     **{f"{k}{n}": getattr(np, f"{'u' if k == 'u' else ''}int{n}") for k in "iu" for n in (8, 16, 32, 64)},
 }
 
-# types that numpy has no name for travel as raw words; the kernel's parameter says what they are
-RAW = {"bf16": np.uint16, "f8e4m3": np.uint8, "f8e5m2": np.uint8}
+# types that numpy has no name for travel as raw bytes; two of them are bf16, of one the kernel's parameter says what it is
+RAW = {"bf16": "V2", "f8e4m3": "V1", "f8e5m2": "V1"}
 
 
 def rounded(values, dtype):

@@ -1,0 +1,66 @@
+//! The command line: arguments in, one command, an exit code out.
+//!
+//! A command is a module with an `Args` struct and a `run` function. It gives an [`Exit`], or a [`Failure`] which is
+//! reported here; nothing else prints errors or ends the process.
+
+mod cache;
+mod doctor;
+mod new;
+mod report;
+mod targets;
+
+use clap::{Parser, Subcommand};
+use report::{Failure, Session};
+use std::process::ExitCode;
+
+/// Tile kernels written once, compiled for CPUs and GPUs.
+#[derive(Parser)]
+#[command(name = "pantile", version, max_term_width = 100, after_help = EXAMPLES, disable_help_subcommand = true)]
+struct Cli {
+    #[command(flatten)]
+    report: report::Options,
+    #[command(subcommand)]
+    command: Command,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  pantile new gemm                         a first kernel in gemm.tile
+  pantile targets sm_90a                   everything known of an architecture, with sources
+
+Exit codes: 0 fine, 1 a mistake in input or usage, 2 a wrong result, 3 a device or library is missing.";
+
+#[derive(Subcommand)]
+enum Command {
+    New(new::Args),
+    Targets(targets::Args),
+    Doctor(doctor::Args),
+    Cache(cache::Args),
+}
+
+/// How a command ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exit {
+    Fine = 0,
+    Mistake = 1,
+    WrongResult = 2,
+    Missing = 3,
+}
+
+pub type Outcome = Result<Exit, Failure>;
+
+pub fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(e) => return ExitCode::from(report::usage(&e) as u8),
+    };
+    let mut session = Session::new(&cli.report);
+    let outcome = match cli.command {
+        Command::New(args) => new::run(&args, &mut session),
+        Command::Targets(args) => targets::run(&args, &mut session),
+        Command::Doctor(args) => doctor::run(&args, &mut session),
+        Command::Cache(args) => cache::run(&args, &mut session),
+    };
+    let exit = outcome.unwrap_or_else(|failure| session.report(&failure));
+    ExitCode::from(exit as u8)
+}

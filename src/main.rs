@@ -1,0 +1,7 @@
+//! The `pantile` command.
+
+mod cli;
+
+fn main() -> std::process::ExitCode {
+    cli::main()
+}

@@ -3,6 +3,8 @@
 //! This crate is the front door: it re-exports the parts and ties them together. [`ir`] is the language, [`passes`]
 //! the pipeline, [`runtime`] what runs; the command line (`src/main.rs`) is a user of this crate like any other.
 
+pub mod driver;
+
 pub use pantile_abi as abi;
 pub use pantile_backends as backends;
 pub use pantile_ir as ir;

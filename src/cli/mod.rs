@@ -5,6 +5,7 @@
 
 mod cache;
 mod doctor;
+mod fmt;
 mod new;
 mod report;
 mod targets;
@@ -33,6 +34,7 @@ Exit codes: 0 fine, 1 a mistake in input or usage, 2 a wrong result, 3 a device 
 #[derive(Subcommand)]
 enum Command {
     New(new::Args),
+    Fmt(fmt::Args),
     Targets(targets::Args),
     Doctor(doctor::Args),
     Cache(cache::Args),
@@ -57,6 +59,7 @@ pub fn main() -> ExitCode {
     let mut session = Session::new(&cli.report);
     let outcome = match cli.command {
         Command::New(args) => new::run(&args, &mut session),
+        Command::Fmt(args) => fmt::run(&args, &mut session),
         Command::Targets(args) => targets::run(&args, &mut session),
         Command::Doctor(args) => doctor::run(&args, &mut session),
         Command::Cache(args) => cache::run(&args, &mut session),

@@ -46,6 +46,55 @@ codes! {
     TOO_LARGE = 119, "a source file that is too large";
 
     // 2xx names and items
+    DUPLICATE_NAME = 201, "a name declared twice";
+    UNKNOWN_NAME = 202, "a name that nothing declares";
+    UNKNOWN_FILE = 203, "a file that cannot be found";
+    UNKNOWN_IMPORT = 204, "an import that the file does not have";
+    PREDECLARED_NAME = 205, "an item with a name of the language";
+    SHADOWED_NAME = 206, "a name declared twice in one scope";
+    NOT_A_VALUE = 207, "something else where a value is needed";
+    NOT_A_TYPE = 208, "something else where an element type is needed";
+    WRONG_TYPE_FORM = 209, "a type that cannot stand here";
+    NOT_CALLABLE = 210, "a call of what is no function";
+    ARGUMENT_COUNT = 211, "the wrong number of arguments";
+    UNKNOWN_ARGUMENT = 212, "an argument that is not there";
+    ARGUMENT_TYPE = 213, "an argument of the wrong type or shape";
+    UNBOUND_GENERIC = 214, "a generic that nothing binds";
+    WRONG_GENERIC = 215, "a generic bound to the wrong kind of thing";
+    RECURSION = 216, "a definition that leads back to itself";
+    NOT_CONSTANT = 217, "a run-time value where one is needed at compile time";
+    WRONG_CONST = 218, "a compile-time value of the wrong kind";
+    CONST_FAULT = 219, "compile-time arithmetic without a result";
+    NUMBER_RANGE = 220, "a number that the type of its place cannot hold";
+    PARAM_RANGE = 221, "a param outside its choices";
+    UNKNOWN_PARAM = 222, "a value for a param that is not there";
+    STATIC_ASSERT = 223, "a static assertion that does not hold";
+    WHERE_FALSE = 224, "a launch condition that cannot hold";
+    MISPLACED = 225, "a statement that cannot stand here";
+    UNKNOWN_FIELD = 226, "a part that is not there";
+    UNKNOWN_FACT = 227, "a fact about targets that does not exist";
+    UNKNOWN_ENTRY = 228, "an entry that the file does not have";
+    UNKNOWN_OPTION = 229, "an option that does not exist";
+    NOT_ASSIGNABLE = 230, "an assignment to what is no variable";
+    PATTERN = 231, "names and values that do not match in number";
+    UNUSED_VALUE = 232, "a value that goes nowhere";
+    NO_TYPE = 233, "a variable without type and value";
+    NO_RESULT = 234, "a function that ends without its value";
+    TWICE = 235, "something that may stand once";
+    NOT_A_COMBINER = 236, "something else where a combiner is needed";
+    NOT_A_KERNEL = 237, "a launch of what is no kernel";
+    UNKNOWN_ARCH = 238, "an architecture that does not exist";
+    UNKNOWN_STAGE = 239, "a stage that does not exist";
+    PLAN_KEY = 240, "a plan entry that does not exist";
+    PLAN_VALUE = 241, "a plan value that cannot be read";
+    LAYOUT_TEXT = 242, "a layout that cannot be read";
+    TOO_MANY_COPIES = 243, "a compile-time loop with too many copies";
+    LOOP_RANGE = 244, "a loop over what is no range";
+    LOOP_STEP = 245, "a step that does not count up";
+    JUMP = 246, "a jump without a loop";
+    WIDEN_BITS = 247, "a kernel that has no meaning in f64";
+    GRID_VALUE = 248, "a grid that depends on data";
+    SCALAR_MODE = 249, "a scalar that would be written";
     NO_ENTRY = 291, "a program without an entry";
     OPEN_BLOCK = 292, "blocks that do not match";
     COMBINE_SHAPE = 293, "a combiner whose parts do not match";
@@ -112,6 +161,14 @@ codes! {
     LAUNCH_MODE = 420, "an `in` tensor passed to a parameter that is written";
     BLOCKS_COLLIDE = 421, "several blocks that write the same elements";
 
+    PAD_PLACE = 430, "a pad where nothing is read";
+    OPEN_AXIS = 431, "`:` on an axis without a known extent";
+    TILE_LIMIT = 432, "a limit on a tile value";
+    NOT_MEMORY = 433, "something else where memory is needed";
+    REDUCER_USE = 434, "a reducer used out of turn";
+    ARRAY_WITHOUT_THREADS = 435, "an array per thread in a kernel without threads";
+    ARRAY_VALUE = 436, "an array per thread with an initial value";
+
     // 5xx teams, uniformity, threads
     DIVERGENT_CONTROL = 501, "a collective that some threads would not reach";
     DIVERGENT_OPERAND = 502, "a tile made with a value that differs between threads";
@@ -125,6 +182,8 @@ codes! {
     GRID_OPERAND = 510, "a grid extent that is not known at launch";
     DIVERGENT_INDEX = 511, "a tile element at an index that differs between threads";
     FLOAT_ATOMIC = 512, "a float atomic where the result must be deterministic";
+    LAZY_COLLECTIVE = 530, "work of the whole team in a value that may not be evaluated";
+    NO_TEAM = 531, "a team that does not exist";
 
     // 6xx stages, rings, tokens
     STAGE_OP = 601, "an operation that this stage does not have";
@@ -142,6 +201,8 @@ codes! {
     TURN_PAIRS = 613, "a turn that is not taken and passed in pairs";
     SLOT_ACCESS = 614, "a slot written by its reader or read by its writer";
     IN_FLIGHT = 615, "an accumulator touched while a product is in flight";
+    NOT_A_RING = 630, "something else where a ring is needed";
+    NOT_A_QUEUE = 631, "something else where a queue or turn is needed";
 
     // 7xx run time
 

@@ -11,6 +11,7 @@ pub mod ast;
 pub mod builder;
 pub mod codes;
 pub mod diag;
+pub mod elab;
 pub mod layout;
 pub mod num;
 pub mod program;

@@ -132,7 +132,7 @@ impl HostBuilder {
 }
 
 /// A kernel as an op of one launch: the same parameters, dims and conditions.
-pub(super) fn lone(id: KernelId, kernel: &Kernel) -> Result<Host> {
+pub(crate) fn lone(id: KernelId, kernel: &Kernel) -> Result<Host> {
     let mut copy = Copy { from: kernel, host: Host::default(), done: HashMap::new() };
     for (dim, d) in kernel.dims.iter() {
         copy.host.dims.push(d.clone(), kernel.dims.span(dim));

@@ -19,6 +19,7 @@ mod stmts;
 pub use exprs::Exprs;
 pub use here::Here;
 pub use host::HostBuilder;
+pub(crate) use host::lone;
 pub use kernel::KernelBuilder;
 pub use pure::PureBuilder;
 

@@ -21,9 +21,9 @@ pub struct Cover {
 pub fn cover(extent: u64, threads: u64, vec: u64, least_threads: u64) -> Cover {
     let (threads, extent) = (threads.max(1), extent.max(1));
     let full = guarded(extent, threads, vec.max(1));
-    let exact = widths(vec).filter(|v| extent % v == 0).filter_map(|v| {
+    let exact = widths(vec).filter(|v| extent.is_multiple_of(*v)).filter_map(|v| {
         let vectors = extent / v;
-        let t = (least_threads.max(1)..=threads.min(vectors)).rev().find(|t| vectors % t == 0)?;
+        let t = (least_threads.max(1)..=threads.min(vectors)).rev().find(|t| vectors.is_multiple_of(*t))?;
         Some(Cover { threads: t, vec: v, rounds: vectors / t, guarded: false })
     });
     let best = exact.min_by_key(|c| (c.rounds, std::cmp::Reverse(c.vec)));
@@ -35,7 +35,7 @@ pub fn cover(extent: u64, threads: u64, vec: u64, least_threads: u64) -> Cover {
 
 /// The widest accesses that divide the extent's own alignment, in full rounds and a guarded one.
 fn guarded(extent: u64, threads: u64, vec: u64) -> Cover {
-    let vec = widths(vec).find(|v| extent % v == 0).unwrap_or(1);
+    let vec = widths(vec).find(|v| extent.is_multiple_of(*v)).unwrap_or(1);
     let vectors = extent / vec;
     let rounds = vectors.div_ceil(threads);
     Cover { threads, vec, rounds, guarded: rounds * threads != vectors }

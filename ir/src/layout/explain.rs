@@ -52,7 +52,8 @@ fn sizes(tile: &Shared, out: &mut String) {
             writeln!(out, "guard      {} of {} indices of `{}` are valid", d.extent(), d.covered(), d.name);
     }
     if let Some(x) = tile.xor {
-        let short = if tile.align % x.cycle() == 0 { "" } else { ", more than the tile's alignment" };
+        let short =
+            if tile.align.is_multiple_of(x.cycle()) { "" } else { ", more than the tile's alignment" };
         let _ = writeln!(out, "swizzle    {x} repeats every {} bytes{short}", x.cycle());
     }
 }

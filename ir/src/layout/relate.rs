@@ -120,7 +120,7 @@ fn relate_dim(i: usize, a: &Dim, b: &Dim, out: &mut Relation) -> Result<(), Mism
     cuts.dedup();
     for pair in cuts.windows(2) {
         let (place, next) = (pair[0], pair[1]);
-        if next % place != 0 {
+        if !next.is_multiple_of(place) {
             return Err(Mismatch::Cuts { dim: a.name.clone(), lower: place, upper: next });
         }
         let (src, dst) = (covering(&from, place), covering(&to, place));
@@ -219,7 +219,7 @@ fn slice_digits(digits: &[Digit], start: u64, len: u64) -> Option<(Vec<Digit>, A
         let (digits, rest) = slice_digits(inner, start % below, len)?;
         return Some((digits, offset + rest));
     }
-    if start % below != 0 {
+    if !start.is_multiple_of(below) {
         return None;
     }
     let mut all = vec![Digit { extent: len.div_ceil(below), ..*outer }];
@@ -279,10 +279,10 @@ pub fn fit(frag: &Layout, tile: &Chunked) -> Fit {
         Err(why) => why,
     };
     let common = gcd(extent, most);
-    if common >= tile.least {
-        if let Ok(relation) = relate(frag, &tile.layout(common)) {
-            return Fit::Whole { chunk: common, relation };
-        }
+    if common >= tile.least
+        && let Ok(relation) = relate(frag, &tile.layout(common))
+    {
+        return Fit::Whole { chunk: common, relation };
     }
     let first = extent / most * most;
     let boxes = |start: u64, len: u64, chunk: u64| {

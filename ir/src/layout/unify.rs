@@ -67,7 +67,7 @@ fn address(template: &Parsed, tile: &Shared) -> Result<(), Refusal> {
         return Err(refuse(None, reason));
     }
     match template.align {
-        Some(a) if tile.align % a != 0 => Err(refuse(
+        Some(a) if !tile.align.is_multiple_of(a) => Err(refuse(
             None,
             format!("the tile is aligned to {} bytes, the instruction wants {a}", tile.align),
         )),
@@ -119,7 +119,7 @@ fn take(rest: &mut Vec<Digit>, extent: u64) -> Result<Option<Digit>, String> {
         return Ok(None);
     }
     let Some(last) = rest.pop() else { return Err(format!("the tile ends before {extent} indices")) };
-    if last.extent % extent != 0 {
+    if !last.extent.is_multiple_of(extent) {
         return Err(format!("the tile is cut every {} indices, the instruction every {extent}", last.extent));
     }
     if last.extent > extent {

@@ -52,6 +52,6 @@ fn aligned(relation: &Relation, element_bytes: u64, limits: &VectorLimits, width
     let others = relation.pieces.iter().filter(|p| p.dst.0 == Axis::Mem && p.extent > 1 && !inside(p));
     let step = others.fold(limits.align, |g, p| gcd(g, p.dst.1));
     let step = gcd(step, relation.dst_offset[Axis::Mem]);
-    let fits = |w: u64| step % (w * element_bytes) == 0;
+    let fits = |w: u64| step.is_multiple_of(w * element_bytes);
     std::iter::successors(Some(width), |w| (*w > 1).then_some(w / 2)).find(|w| fits(*w)).unwrap_or(1)
 }

@@ -7,36 +7,43 @@ use crate::codes;
 use crate::diag::{Diagnostic, Diagnostics};
 use crate::layout::Xor;
 
+/// Checks one architecture; a failed step ends it, since later ones would only repeat the complaint.
 pub(super) fn arch(a: &Arch, out: &mut Diagnostics) {
-    present(a, out);
-    widths(a, out);
-    words(a, out);
-    super::check_maps::maps(a, out);
+    for step in [present, widths, words, super::check_maps::maps] {
+        let before = out.len();
+        step(a, out);
+        if out.len() > before {
+            return;
+        }
+    }
 }
 
 /// The facts without which nothing can be verified for an architecture.
 fn present(a: &Arch, out: &mut Diagnostics) {
     let f = &a.facts;
-    let mut need = |known: bool, key: &str| {
-        if !known {
-            let message = format!("architecture `{}` does not know `{key}`", a.name);
-            out.push(
-                Diagnostic::error(codes::TARGET_MISSING, a.span, message)
-                    .help("state it, or inherit from an architecture that does"),
-            );
-        }
-    };
-    need(f.threads.warp_size.is_some(), "threads.warp_size");
-    need(f.threads.shuffle_width.is_some(), "threads.shuffle_width");
-    need(f.threads.max_per_block.is_some(), "threads.max_per_block");
-    need(f.shared.max_bytes.is_some(), "shared.max_bytes");
-    need(f.registers.per_block.is_some(), "registers.per_block");
-    need(f.access.vector_bytes.is_some(), "access.vector_bytes");
-    need(f.access.max_bytes.is_some(), "access.max_bytes");
+    let mut needed = vec![
+        ("threads.warp_size", f.threads.warp_size.is_some()),
+        ("threads.shuffle_width", f.threads.shuffle_width.is_some()),
+        ("threads.max_per_block", f.threads.max_per_block.is_some()),
+        ("shared.max_bytes", f.shared.max_bytes.is_some()),
+        ("registers.per_block", f.registers.per_block.is_some()),
+        ("access.vector_bytes", f.access.vector_bytes.is_some()),
+        ("access.max_bytes", f.access.max_bytes.is_some()),
+    ];
     if a.backend == Backend::Cpu {
-        need(f.simd.bits.is_some(), "simd.bits");
-        need(f.simd.machine.is_some(), "simd.machine");
-        need(f.simd.features.is_some(), "simd.features");
+        needed.extend([
+            ("simd.bits", f.simd.bits.is_some()),
+            ("simd.machine", f.simd.machine.is_some()),
+            ("simd.features", f.simd.features.is_some()),
+        ]);
+    }
+    let missing: Vec<&str> = needed.iter().filter(|(_, known)| !known).map(|(key, _)| *key).collect();
+    if !missing.is_empty() {
+        let message = format!("architecture `{}` does not know {}", a.name, quoted(missing));
+        out.push(
+            Diagnostic::error(codes::TARGET_MISSING, a.span, message)
+                .help("state them, or inherit from an architecture that does"),
+        );
     }
 }
 

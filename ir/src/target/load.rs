@@ -25,6 +25,9 @@ struct Layers<'t> {
 pub(super) fn load(texts: &[(FileId, &str)]) -> Result<Targets> {
     let out = RefCell::new(Diagnostics::new());
     let parsed: Vec<_> = texts.iter().map(|(file, text)| (*file, parse(*file, text, &out))).collect();
+    if out.borrow().has_errors() {
+        return Err(out.into_inner());
+    }
     let mut archs: Vec<Layers> = Vec::new();
     let mut chips: Vec<Layers> = Vec::new();
     for (file, table) in &parsed {
@@ -35,8 +38,10 @@ pub(super) fn load(texts: &[(FileId, &str)]) -> Result<Targets> {
     }
     let mut targets = Targets { archs: resolve(archs, &out), chips: Vec::new() };
     targets.chips = chips.iter().filter_map(|c| chip(c, &targets.archs)).collect();
-    targets.archs.iter().for_each(|a| check::arch(a, &mut out.borrow_mut()));
-    let found = out.into_inner();
+    let mut found = out.into_inner();
+    if !found.has_errors() {
+        targets.archs.iter().for_each(|a| check::arch(a, &mut found));
+    }
     if found.has_errors() { Err(found) } else { Ok(targets) }
 }
 
@@ -209,7 +214,7 @@ fn lay(arch: &mut Arch, t: &Reader, owner: &Arc<str>) {
             row.finish();
         }
     }
-    t.raw("inherits");
+    t.finish();
 }
 
 /// A row of the same name is replaced, a new one joins the end.
@@ -305,6 +310,7 @@ fn chip(layers: &Layers, archs: &[Arch]) -> Option<Chip> {
         if let Some(table) = t.table("peaks") {
             peaks(&mut next, &table, &owner);
         }
+        t.finish();
         found = Some(next);
     }
     found

@@ -13,6 +13,7 @@ pub mod codes;
 pub mod diag;
 pub mod elab;
 pub mod layout;
+pub mod math;
 pub mod num;
 pub mod program;
 pub mod span;

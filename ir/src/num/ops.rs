@@ -211,25 +211,3 @@ pub fn is_nan(elem: Elem, a: Scalar) -> bool {
 pub fn is_inf(elem: Elem, a: Scalar) -> bool {
     elem.is_float() && super::to_f64(elem, a).is_infinite()
 }
-
-/// `a * b + c` rounded *to odd* in f32, for operands of at most 11 significant bits: a second rounding to such a type
-/// then gives what one rounding of the exact value gives, since f32 has more than two bits to spare.
-pub(super) fn fma_to_odd(a: f32, b: f32, c: f32) -> f32 {
-    let product = a as f64 * b as f64; // exact: at most 22 bits, far from the ends of f64
-    let c = c as f64;
-    let sum = product + c;
-    if !sum.is_finite() {
-        return sum as f32;
-    }
-    let back = sum - product;
-    let lost = (product - (sum - back)) + (c - back);
-    let near = sum as f32;
-    let residue = (sum - near as f64) + lost;
-    let bits = near.to_bits();
-    if residue == 0.0 || bits & 1 == 1 {
-        return near;
-    }
-    // The exact value lies between `near`, which is even, and its odd neighbour on the side of the residue.
-    let outwards = residue.is_sign_negative() == near.is_sign_negative();
-    f32::from_bits(if outwards { bits + 1 } else { bits - 1 })
-}

@@ -145,7 +145,7 @@ impl<F: Format> Kind for Mini<F> {
         Ok(encode::<F>(x.to_f64_sticky(), sat))
     }
     fn fma(self, a: f32, b: f32, c: f32) -> Res<f32> {
-        Ok(crate::num::ops::fma_to_odd(a, b, c))
+        Ok(crate::math::fma_to_odd(&crate::math::Scalar, a, b, c))
     }
     float_ops!(f32);
 }

@@ -187,7 +187,7 @@ fn ring(p: &Printer, name: String, r: &Ring) -> ast::RingDecl {
 }
 
 fn layout_text(l: &crate::layout::Shared) -> String {
-    format!("{l:?}")
+    l.to_string()
 }
 
 /// The statement by which a buffer comes to life.

@@ -28,7 +28,7 @@ pub fn to_ast(program: &Program) -> ast::File {
 
 /// The canonical text of a program.
 pub fn print(program: &Program) -> String {
-    format!("{:#?}", to_ast(program).items.len())
+    crate::text::format(&to_ast(program))
 }
 
 /// The text that stands for a program in cache keys: its canonical text and what that does not say.

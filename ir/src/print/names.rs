@@ -121,7 +121,7 @@ fn predeclared(name: &str) -> bool {
     let other = ["index", "inf", "none", "target", "warp", "group", "block", "cluster"];
     other.contains(&name)
         || pantile_abi::DType::from_name(name).is_some()
-        || name == "sum"
+        || crate::elab::functions::is_predeclared(name)
 }
 
 #[cfg(test)]

@@ -145,10 +145,11 @@ fn for_loop(
     let range = range(p, segments);
     let inits: Vec<ast::Expr> =
         carry.iter().map(|c| c.init.map_or_else(|| name("none"), |l| p.local(l))).collect();
+    // what is carried is still in sight when the loop has ended
+    let carry = carry.iter().zip(inits).map(|(c, init)| carried(p, c, init)).collect();
     p.names.open();
     let ir = p.body();
     let var = ident(p.names.declare_local(var, ir));
-    let carry = carry.iter().zip(inits).map(|(c, init)| carried(p, c, init)).collect();
     let body = block(statements(p, body));
     p.names.close();
     S::For { var, kind, range, carry, body }

@@ -60,33 +60,56 @@ fn gemm() {
 
 #[test]
 fn expressions() {
-    of_body("let x = A[0 +: 8, 0 +: 4]\nlet y = x[:, 1] + 1.5\nlet z = where(x > 0, x, -inf)\nO[0 +: 8, 0 +: 4] = z * y[:, _]");
-    of_body("let x = A[i, j] or -0.0\nlet y = if x > 0 { x } else { s }\nO[i, j] = exp2.approx(y) + rcp.approx(x)");
-    of_body("let t = H[0 +: 33, 0 +: 7]\nlet u = bits(u16, t).T\nlet f = f32(bits(f16, u ^ 3))\nO[0 +: 7, 0 +: 33] = f");
-    of_body("let a = iota(5, 1) * 2 + iota(1, 3, axis = 1)\nlet b = reshape(a, 15)\nlet c = broadcast(f32(a)[_, :, :], 2, 5, 3)\nO[0 +: 5, 0 +: 3] = c[0, :, :]\nX[0, 0 +: 15] = f32(b)");
+    of_body(
+        "let x = A[0 +: 8, 0 +: 4]\nlet y = x[:, 1] + 1.5\nlet z = where(x > 0, x, -inf)\nO[0 +: 8, 0 +: 4] = z * y[:, _]",
+    );
+    of_body(
+        "let x = A[i, j] or -0.0\nlet y = if x > 0 { x } else { s }\nO[i, j] = exp2.approx(y) + rcp.approx(x)",
+    );
+    of_body(
+        "let t = H[0 +: 33, 0 +: 7]\nlet u = bits(u16, t).T\nlet f = f32(bits(f16, u ^ 3))\nO[0 +: 7, 0 +: 33] = f",
+    );
+    of_body(
+        "let a = iota(5, 1) * 2 + iota(1, 3, axis = 1)\nlet b = reshape(a, 15)\nlet c = broadcast(f32(a)[_, :, :], 2, 5, 3)\nO[0 +: 5, 0 +: 3] = c[0, :, :]\nX[0, 0 +: 15] = f32(b)",
+    );
     of_body("let a = full f32[4](1e-30)\nlet b = full f32[4](s)\nO[i, 0 +: 4] = fma(a, b, zeros f32[4])");
-    of_body("let q = 3 + n\nlet r = u8.sat(q) >> 1\nlet w = !r & 7\nO[i, j] = f32(w) + f32(i32(-7) / n) + f32(bool(true))");
+    of_body(
+        "let q = 3 + n\nlet r = u8.sat(q) >> 1\nlet w = !r & 7\nO[i, j] = f32(w) + f32(i32(-7) / n) + f32(bool(true))",
+    );
     of_body("let p = f32(1.0) + 2.0\nlet m = max(f64(0.1), 0.2)\nO[i, j] = p + f32(m)");
-    of_body("let e = A[I[i] - 1, j] or 0\nlet c = n > 3 && e > 0 || s < 1\nif c { O[i, j] = clamp(e, -1.0, 1.0) }");
+    of_body(
+        "let e = A[I[i] - 1, j] or 0\nlet c = n > 3 && e > 0 || s < 1\nif c { O[i, j] = clamp(e, -1.0, 1.0) }",
+    );
 }
 
 #[test]
 fn constants() {
-    of_body("let a: f16 = 0.1\nlet b: i8 = -128\nlet c: u64 = 18446744073709551615\nlet d: bool = true\nlet e: f32 = inf\nlet f: f64 = -1e300\nO[i, j] = if d { f32(a) + f32(b) + f32(c) } else { e + f32(f) }");
-    of_body("let a: f32 = inf - inf\nlet b: bf16 = 3.3895314e38\nlet c: f8e4m3 = 448\nO[i, j] = a + f32(b) + f32(c)");
+    of_body(
+        "let a: f16 = 0.1\nlet b: i8 = -128\nlet c: u64 = 18446744073709551615\nlet d: bool = true\nlet e: f32 = inf\nlet f: f64 = -1e300\nO[i, j] = if d { f32(a) + f32(b) + f32(c) } else { e + f32(f) }",
+    );
+    of_body(
+        "let a: f32 = inf - inf\nlet b: bf16 = 3.3895314e38\nlet c: f8e4m3 = 448\nO[i, j] = a + f32(b) + f32(c)",
+    );
     of_body("let big: index = 9223372036854775807\nlet x = f32(big)\nO[i, j] = x");
 }
 
 #[test]
 fn reductions_and_scans() {
-    of_body("let x = A[i*8 +: 8, 0 +: 32]\nlet m = rowmax(x)\nlet t = sum(x)\nlet u = cumsum(x, axis = 0)\nlet v = scan(max, x, reverse = true, exclusive = true)\nlet k = argmax(x, axis = 1)\nO[i*8 +: 8, 0 +: 32] = u + v + m[:, _] + t + f32(k)[:, _]");
-    of_body("let x = A[i*8 +: 8, 0 +: 32]\nif any(x > 0) { O[i*8 +: 8, 0 +: 32] = x }");
+    of_body(
+        "let x = A[i*8 +: 8, 0 +: 32]\nlet m = rowmax(x)\nlet t = sum(x)\nlet u = cumsum(x, axis = 0)\nlet v = scan(max, x, reverse = true, exclusive = true)\nlet k = argmax(x, axis = 1)\nO[i*8 +: 8, 0 +: 32] = u + v + m[:, _] + t + f32(k)[:, _]",
+    );
+    of_body(
+        "let x = A[i*8 +: 8, 0 +: 32]\nlet b = scan(or, x > 0)\nvar r: reducer(or) bool\nr op= b\nlet c = r\nif any(x > 0) && c { O[i*8 +: 8, 0 +: 32] = x }",
+    );
 }
 
 #[test]
 fn reducers() {
-    of_body("var r: reducer(add) f32\nvar w: reducer(max) f32[BM]\nparallel (a, b) in (BM, BN) { r op= A[a, b]; w[a] op= A[a, b] }\nlet total = r\nO[0, 0 +: BM] = w + total");
-    let welford = "combine welford(a: (f32, f32), b: (f32, f32)) -> (f32, f32) identity (0.0, -inf) commutative {
+    of_body(
+        "var r: reducer(add) f32\nvar w: reducer(max) f32[BM]\nparallel (a, b) in (BM, BN) { r op= A[a, b]; w[a] op= A[a, b] }\nlet total = r\nO[0, 0 +: BM] = w + total",
+    );
+    let welford =
+        "combine welford(a: (f32, f32), b: (f32, f32)) -> (f32, f32) identity (0.0, -inf) commutative {
         let d = b.1 - a.1
         let w = if a.0 > 0.0 { d } else { 1.0 }
         (a.0 + b.0 * w, max(a.1, b.1))
@@ -132,19 +155,29 @@ fn threads_and_collectives() {
 
 #[test]
 fn regions() {
-    of_body("let a = A[i*8 - 1 +: 8 clip low, 0 +: 16 limit n] pad 1\nlet b = B[j, 0 +: 16][_, :]\nlet g = A[I[0 +: 8], 0 +: 16]\nO[i*8 +: 8, 0 +: 16] = a + b + g\natomic_add(X[0 +: 8, 0 +: 16], g)\nO[0 +: 2, 0 +: 2] = 0");
-    of_body("shared t: f32[64, 32]\nt[:, :] = A[0 +: 64, 0 +: 32]\nlet u = t[3 +: 8, :]\nO[0 +: 8, 0 +: 32] = u");
+    of_body(
+        "let a = A[i*8 - 1 +: 8 clip low, 0 +: 16 limit n] pad 1\nlet b = B[j, 0 +: 16][_, :]\nlet g = A[I[0 +: 8], 0 +: 16]\nO[i*8 +: 8, 0 +: 16] = a + b + g\natomic_add(X[0 +: 8, 0 +: 16], g)\nO[0 +: 2, 0 +: 2] = 0",
+    );
+    of_body(
+        "shared t: f32[64, 32]\nt[:, :] = A[0 +: 64, 0 +: 32]\nlet u = t[3 +: 8, :]\nO[0 +: 8, 0 +: 32] = u",
+    );
 }
 
 #[test]
 fn products() {
-    of_body("let a = H[0 +: 64, 0 +: 32]\nvar c = zeros f32[64, 64]\nc += a @ a.T { precision = full }\nc = a @ a.T\nlet d = a @ a.T\ngemm a, a.T -> c (init = n == 0)\nO[0 +: 64, 0 +: 64] = c + d");
-    of_body("let a = A[0 +: 64, 0 +: 32]\nvar c = zeros f32[64, 64]\nc += a @ a.T { precision = tf32 }\nO[0 +: 64, 0 +: 64] = c");
+    of_body(
+        "let a = H[0 +: 64, 0 +: 32]\nvar c = zeros f32[64, 64]\nc += a @ a.T { precision = full }\nc = a @ a.T\nlet d = a @ a.T\ngemm a, a.T -> c (init = n == 0)\nO[0 +: 64, 0 +: 64] = c + d",
+    );
+    of_body(
+        "let a = A[0 +: 64, 0 +: 32]\nvar c = zeros f32[64, 64]\nc += a @ a.T { precision = tf32 }\nO[0 +: 64, 0 +: 64] = c",
+    );
 }
 
 #[test]
 fn names_stay_apart() {
-    let text = of_body("var total: f32 = 0\nfor k in 0..3 { let x = A[k, j]; total += x }\nfor k in 0..4 { let x = A[k, i]; total -= x }\nif n > 0 { let x = 1.0 * s; total += x }\nO[i, j] = total");
+    let text = of_body(
+        "var total: f32 = 0\nfor k in 0..3 { let x = A[k, j]; total += x }\nfor k in 0..4 { let x = A[k, i]; total -= x }\nif n > 0 { let x = 1.0 * s; total += x }\nO[i, j] = total",
+    );
     assert!(!text.contains("k_2") && !text.contains("x_2"), "{text}");
 }
 
@@ -175,6 +208,7 @@ fn machines() {
         team math: 2 groups of 128 { regs 232 }
         team load: 1 thread of 1 group { regs 40 }
         queue mm of math.group: matrix, keep <= 7
+        queue st of math.group: store, per_thread one, read_completion
         ring ab[4] load -> math { a: shared f16[128, 64], b: shared f16[256, 64] align 1024 } fill counted
         ring tl[2] load -> math { t: shared i32 } fill generic
         turn pp over math.groups
@@ -206,6 +240,10 @@ fn machines() {
             let n = r.t
             release r
             fence(proxy)
+            shared o: f32[128, 256]
+            o[:, :] = c
+            issue st: copy o -> C[i*128 +: 128, j*256 +: 256]
+            await st keep 0
             C[i*128 +: 128, j*256 +: 256] = c * f32(n + i32(g))
         }
     }";

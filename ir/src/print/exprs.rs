@@ -74,9 +74,9 @@ impl<'a> Printer<'a> {
             }
             Expr::Cast { to, sat, value } => {
                 let to = name(to.to_string());
-                call(if *sat { field(to, "sat") } else { to }, vec![self.expr(*value)])
+                call(if *sat { field(to, "sat") } else { to }, vec![self.condition(*value)])
             }
-            Expr::Bits { to, value } => call(name("bits"), vec![name(to.name()), self.expr(*value)]),
+            Expr::Bits { to, value } => call(name("bits"), vec![name(to.name()), self.condition(*value)]),
             Expr::Intrinsic { id, args } => {
                 let f = self.intrinsics.get(id.index()).cloned().unwrap_or_default();
                 call(name(f), args.iter().map(|&a| self.typed(a)).collect())

@@ -84,7 +84,8 @@ fn packing(p: &Printer, t: &Tensor, packed: Packing) -> ast::Packed {
     };
     // the axis is named by its extent where that is a name and no later axis has it too
     let at = usize::from(packed.axis);
-    let same = |&d: &ExprId| Some(d) == t.dims.get(at).copied() || p.body().exprs.get(d) == dim_expr(p, t, at);
+    let same =
+        |&d: &ExprId| Some(d) == t.dims.get(at).copied() || p.body().exprs.get(d) == dim_expr(p, t, at);
     let named = t.dims.get(at).is_some_and(|&d| p.constant(d).is_none());
     let axis = match t.dims.iter().rposition(same) {
         Some(last) if named && last == at => p.expr(t.dims[at]),
@@ -198,7 +199,12 @@ pub fn buffer(p: &mut Printer, id: BufferId) -> ast::StmtKind {
     let elem = elem(b.elem.into());
     if b.home == Home::Thread {
         let ty = ty(TypeKind::Array { elem, shape: extents(&b.shape) });
-        return S::Var { pattern: Pattern::Name(ident(name)), ty: Some(ty), value: None, options: Vec::new() };
+        return S::Var {
+            pattern: Pattern::Name(ident(name)),
+            ty: Some(ty),
+            value: None,
+            options: Vec::new(),
+        };
     }
     S::Memory {
         shared: b.home != Home::Fragment,

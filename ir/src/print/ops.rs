@@ -181,6 +181,7 @@ fn copy(
 ) -> ast::StmtKind {
     S::Form(Form::Copy {
         asynchronous: true,
+        queue: queue.map(|q| ident(p.names.queues.get(q))),
         from: whole_or_region(p, from),
         to: whole_or_region(p, to),
         pad: pad.map(|e| p.typed(e)),

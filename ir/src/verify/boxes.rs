@@ -38,9 +38,10 @@ pub fn kernel(v: &mut Verifier) {
                 StmtKind::Assign { local, value } if k.body.types[value.index()].is_tile() => {
                     (boxes.expr(*value) != 0).then_some(*local)
                 }
-                StmtKind::Op { op: Op::Gemm { a, b, into, init: Init::Overwrite | Init::When(_), .. }, .. } => {
-                    (boxes.product(*a, *b) != 0).then_some(*into)
-                }
+                StmtKind::Op {
+                    op: Op::Gemm { a, b, into, init: Init::Overwrite | Init::When(_), .. },
+                    ..
+                } => (boxes.product(*a, *b) != 0).then_some(*into),
                 _ => None,
             };
             kept.extend(replaced.filter(|l| !inner.contains(l)).map(|l| (l, s.span)));
@@ -92,7 +93,9 @@ fn tile_values<'a>(order: &[&'a Stmt]) -> HashMap<LocalId, Vec<Source<'a>>> {
             StmtKind::Op { results, op } => {
                 let source = |i: usize| match op {
                     Op::Read { from, pad } => Some(Source::Read { from, padded: pad.is_some() }),
-                    Op::Reduce { inputs, axis, .. } => Some(Source::Reduced { input: inputs[i], axis: *axis }),
+                    Op::Reduce { inputs, axis, .. } => {
+                        Some(Source::Reduced { input: inputs[i], axis: *axis })
+                    }
                     Op::Scan { inputs, .. } => Some(Source::Value(inputs[i])),
                     _ => None,
                 };
@@ -132,7 +135,13 @@ impl Boxes<'_, '_, '_, '_> {
         for source in self.values.get(&l).map(Vec::as_slice).unwrap_or_default() {
             all |= match *source {
                 Source::Value(e) => self.expr(e),
-                Source::Read { from, padded } => if padded { 0 } else { self.region(from) },
+                Source::Read { from, padded } => {
+                    if padded {
+                        0
+                    } else {
+                        self.region(from)
+                    }
+                }
                 Source::Reduced { input, axis: Some(axis) } => drop_bit(self.expr(input), axis),
                 Source::Reduced { axis: None, .. } => 0,
                 Source::Product(a, b) => self.product(a, b),

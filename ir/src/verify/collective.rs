@@ -125,7 +125,8 @@ impl<'a> Walk<'_, 'a, '_, '_> {
     fn jump(&self, body: &Block) -> Option<(Option<ExprId>, Span)> {
         for s in body {
             if let StmtKind::If { cond, then, other } = &s.kind {
-                let jumps = |b: &Block| b.iter().any(|s| matches!(s.kind, StmtKind::Break | StmtKind::Continue));
+                let jumps =
+                    |b: &Block| b.iter().any(|s| matches!(s.kind, StmtKind::Break | StmtKind::Continue));
                 if (jumps(then) || jumps(other)) && self.u.info.expr(*cond).level < Level::Block {
                     return Some((Some(*cond), s.span));
                 }
@@ -225,8 +226,11 @@ impl<'a> Walk<'_, 'a, '_, '_> {
         };
         let message = format!("{name} needs {whom}, but this differs between them");
         let why = c.cond.and_then(|e| self.reason(e, need));
-        let mut report =
-            self.v.error(codes::DIVERGENT_CONTROL, span, message).label("decides who gets there").also(s.span, "needed here");
+        let mut report = self
+            .v
+            .error(codes::DIVERGENT_CONTROL, span, message)
+            .label("decides who gets there")
+            .also(s.span, "needed here");
         if let Some((place, text)) = why {
             report = report.also(place, text);
         }
@@ -259,7 +263,10 @@ impl<'a> Walk<'_, 'a, '_, '_> {
                 }
             }
             Expr::Element { mem, .. } => {
-                format!("`{}` may be written meanwhile, so threads may read different values", self.v.mem_name(*mem))
+                format!(
+                    "`{}` may be written meanwhile, so threads may read different values",
+                    self.v.mem_name(*mem)
+                )
             }
             _ => "this differs between threads".to_owned(),
         };
@@ -308,7 +315,10 @@ impl<'a> Walk<'_, 'a, '_, '_> {
         }
         let place = self.place(at, span);
         let why = self.reason(at, need);
-        let message = format!("this differs between the threads of the {}, but a tile belongs to all of them", level.name());
+        let message = format!(
+            "this differs between the threads of the {}, but a tile belongs to all of them",
+            level.name()
+        );
         let mut report = self.v.error(codes::DIVERGENT_OPERAND, place, message);
         if place != span {
             report = report.also(span, "the tile statement");
@@ -319,8 +329,11 @@ impl<'a> Walk<'_, 'a, '_, '_> {
         report.help("write what differs per thread at thread level: elements, `parallel`, thread arrays");
     }
 
-    /// Indices into tile values are uniform everywhere.
+    /// Indices into tile values are uniform, but for the steps of `parallel`, which walk over tiles.
     fn indices(&mut self, root: ExprId, span: Span, level: Level) {
+        if self.parallel.is_some() {
+            return;
+        }
         let body = self.v.body();
         let mut bad = None;
         super::each_below(body, &[root], |_, expr| {
@@ -357,7 +370,8 @@ impl<'a> Walk<'_, 'a, '_, '_> {
         if let StmtKind::Buffer { buffer } = &s.kind {
             let b = &self.v.kernel.buffers[*buffer];
             if b.home == Home::Thread && threads.is_none() && self.role.is_none() {
-                let message = format!("`{}` is an array of each thread, but the kernel names no threads", b.name);
+                let message =
+                    format!("`{}` is an array of each thread, but the kernel names no threads", b.name);
                 self.v
                     .error(codes::NEEDS_THREADS, s.span, message)
                     .help("write `threads 128 as t`, or a tile: `var x: tile f32[64]`");
@@ -367,7 +381,9 @@ impl<'a> Walk<'_, 'a, '_, '_> {
         let warp = match op {
             Op::Shuffle { .. } => Some("a shuffle"),
             Op::Vote { team: Team::Warp | Team::Group, .. } => Some("a vote"),
-            Op::AllReduce { over: Over::Team(Team::Warp | Team::Group), .. } => Some("`allreduce` over a warp or group"),
+            Op::AllReduce { over: Over::Team(Team::Warp | Team::Group), .. } => {
+                Some("`allreduce` over a warp or group")
+            }
             Op::Barrier { team: Team::Warp | Team::Group } => Some("the barrier of a warp or group"),
             _ => None,
         };
@@ -375,12 +391,20 @@ impl<'a> Walk<'_, 'a, '_, '_> {
         match threads {
             None => {
                 self.v
-                    .error(codes::NEEDS_THREADS, s.span, format!("{name} joins threads, but the kernel names none"))
+                    .error(
+                        codes::NEEDS_THREADS,
+                        s.span,
+                        format!("{name} joins threads, but the kernel names none"),
+                    )
                     .help("write `threads (4, 32) as (row, lane) ordered`");
             }
             Some(t) if !t.ordered => {
                 self.v
-                    .error(codes::NEEDS_ORDERED, s.span, format!("{name} asks which threads are neighbours, but their order is open"))
+                    .error(
+                        codes::NEEDS_ORDERED,
+                        s.span,
+                        format!("{name} asks which threads are neighbours, but their order is open"),
+                    )
                     .help("write `ordered` after the threads: the last axis then counts fastest");
             }
             Some(_) => {}

@@ -20,7 +20,10 @@ pub fn kernel(v: &mut Verifier) {
             }
         }
         StmtKind::Parallel { vars, body, extents } => {
-            let many = vars.iter().zip(extents).filter(|(_, e)| !matches!(k.body.exprs[**e], Expr::Const { bits: 0 | 1, .. }));
+            let many = vars
+                .iter()
+                .zip(extents)
+                .filter(|(_, e)| !matches!(k.body.exprs[**e], Expr::Const { bits: 0 | 1, .. }));
             found.push((s, many.map(|(&v, _)| v).collect(), body, false));
         }
         _ => {}
@@ -34,7 +37,9 @@ pub fn kernel(v: &mut Verifier) {
 /// A segment of at most one step.
 fn single(body: &Body, s: &Segment) -> bool {
     match (&body.exprs[s.lo], &body.exprs[s.hi]) {
-        (Expr::Const { bits: lo, .. }, Expr::Const { bits: hi, .. }) => (*hi as i64).saturating_sub(*lo as i64) <= 1,
+        (Expr::Const { bits: lo, .. }, Expr::Const { bits: hi, .. }) => {
+            (*hi as i64).saturating_sub(*lo as i64) <= 1
+        }
         _ => false,
     }
 }
@@ -125,7 +130,11 @@ impl<'a> Check<'_, 'a, '_, '_> {
                 .help("write `unroll(n)`, or a plain loop");
         } else {
             self.v
-                .error(codes::PARALLEL_ASSIGN, span, format!("`{name}` belongs to all steps of the `parallel`"))
+                .error(
+                    codes::PARALLEL_ASSIGN,
+                    span,
+                    format!("`{name}` belongs to all steps of the `parallel`"),
+                )
                 .also(self.span, "steps of this run in any order")
                 .help(format!("collect with a reducer: `var {name}: reducer(add) f32`, then `{name} op= x`"));
         }
@@ -136,7 +145,8 @@ impl<'a> Check<'_, 'a, '_, '_> {
         let body = self.v.body();
         let place: HashSet<LocalId> = index.iter().flat_map(|&e| self.defs.sources(body, e)).collect();
         let value = self.defs.sources(body, value);
-        let clash = self.vars.iter().copied().find(|x| !place.contains(x) && (self.lanes || value.contains(x)));
+        let clash =
+            self.vars.iter().copied().find(|x| !place.contains(x) && (self.lanes || value.contains(x)));
         let Some(var) = clash else { return };
         // a guard may choose one step; what it chooses is not looked into
         if !self.lanes && self.guarded(span, var) {
@@ -145,11 +155,16 @@ impl<'a> Check<'_, 'a, '_, '_> {
         let (name, var) = (self.v.mem_name(mem), self.v.local_name(var));
         if self.lanes {
             self.v
-                .error(codes::DEPENDENT_LANES, span, format!("all lanes store to the same element of `{name}`"))
+                .error(
+                    codes::DEPENDENT_LANES,
+                    span,
+                    format!("all lanes store to the same element of `{name}`"),
+                )
                 .also(self.span, "lanes of this run at the same time")
                 .help(format!("index `{name}` by `{var}`, or write `unroll(n)`"));
         } else {
-            let message = format!("all steps along `{var}` store to the same element of `{name}`, each another value");
+            let message =
+                format!("all steps along `{var}` store to the same element of `{name}`, each another value");
             self.v
                 .error(codes::STORE_RACE, span, message)
                 .also(self.span, "steps of this run in any order")
@@ -163,7 +178,8 @@ impl<'a> Check<'_, 'a, '_, '_> {
         walk(&self.v.kernel.stmts, &mut |s| {
             if let StmtKind::If { cond, then, other } = &s.kind {
                 let mut holds = false;
-                let mut look = |s: &Stmt| holds |= s.span == store && matches!(s.kind, StmtKind::Store { .. });
+                let mut look =
+                    |s: &Stmt| holds |= s.span == store && matches!(s.kind, StmtKind::Store { .. });
                 walk(then, &mut look);
                 walk(other, &mut look);
                 found |= holds && self.defs.sources(self.v.body(), *cond).contains(&var);
@@ -196,7 +212,11 @@ impl<'a> Check<'_, 'a, '_, '_> {
                     let name = self.v.mem_name(mem);
                     let span = if span == Span::default() { s.span } else { span };
                     self.v
-                        .error(codes::DEPENDENT_LANES, span, format!("a lane reads what another lane stores to `{name}`"))
+                        .error(
+                            codes::DEPENDENT_LANES,
+                            span,
+                            format!("a lane reads what another lane stores to `{name}`"),
+                        )
                         .also(place, "stored here")
                         .help("write `unroll(n)`, or a plain loop");
                     return;

@@ -84,7 +84,9 @@ impl<'a> Check<'a, '_> {
     fn launch(&mut self, k: &'a Kernel, args: &[LaunchArg], span: Span) {
         if k.args.len() != args.len() {
             let message = format!("`{}` takes {} arguments, not {}", k.name, k.args.len(), args.len());
-            self.push(Diagnostic::error(codes::LAUNCH_ARGUMENTS, span, message).also(k.span, "declared here"));
+            self.push(
+                Diagnostic::error(codes::LAUNCH_ARGUMENTS, span, message).also(k.span, "declared here"),
+            );
             return;
         }
         let mut now = Vec::new();
@@ -98,7 +100,10 @@ impl<'a> Check<'a, '_> {
                 (ArgKind::Scalar(elem), None) => self.scalar(&param.name, *elem, arg, span, place),
                 (ArgKind::Tensor(_), None) => {
                     let message = format!("`{}` of `{}` is a tensor, a scalar is passed", param.name, k.name);
-                    self.push(Diagnostic::error(codes::LAUNCH_ARGUMENTS, span, message).also(place, "declared here"));
+                    self.push(
+                        Diagnostic::error(codes::LAUNCH_ARGUMENTS, span, message)
+                            .also(place, "declared here"),
+                    );
                 }
                 (ArgKind::Scalar(elem), Some(thing)) => {
                     let message = format!(
@@ -107,7 +112,10 @@ impl<'a> Check<'a, '_> {
                         k.name,
                         self.name(thing)
                     );
-                    self.push(Diagnostic::error(codes::LAUNCH_ARGUMENTS, span, message).also(place, "declared here"));
+                    self.push(
+                        Diagnostic::error(codes::LAUNCH_ARGUMENTS, span, message)
+                            .also(place, "declared here"),
+                    );
                 }
             }
         }
@@ -142,8 +150,12 @@ impl<'a> Check<'a, '_> {
             Thing::Arg(a) => match &self.h.args[a].kind {
                 ArgKind::Tensor(t) => (t.elem, t.dims.len(), t.mode),
                 ArgKind::Scalar(_) => {
-                    let message = format!("`{name}` of `{}` is a tensor, the scalar `{given}` is passed", k.name);
-                    self.push(Diagnostic::error(codes::LAUNCH_ARGUMENTS, span, message).also(place, "declared here"));
+                    let message =
+                        format!("`{name}` of `{}` is a tensor, the scalar `{given}` is passed", k.name);
+                    self.push(
+                        Diagnostic::error(codes::LAUNCH_ARGUMENTS, span, message)
+                            .also(place, "declared here"),
+                    );
                     return;
                 }
             },
@@ -169,18 +181,28 @@ impl<'a> Check<'a, '_> {
     }
 
     /// What is read has been written.
-    fn fresh(&mut self, k: &Kernel, (name, t, place): (&str, &Tensor, Span), thing: Thing, mode: Mode, span: Span) {
+    fn fresh(
+        &mut self,
+        k: &Kernel,
+        (name, t, place): (&str, &Tensor, Span),
+        thing: Thing,
+        mode: Mode,
+        span: Span,
+    ) {
         if t.mode == Mode::Out || self.written.contains(&thing) {
             return;
         }
         let given = self.name(thing);
         match thing {
             Thing::Workspace(w) if !self.h.workspaces[w].zeroed => {
-                let message = format!("`{}` reads the workspace `{given}`, which nothing has written", k.name);
+                let message =
+                    format!("`{}` reads the workspace `{given}`, which nothing has written", k.name);
                 self.push(
                     Diagnostic::error(codes::WORKSPACE_UNWRITTEN, span, message)
                         .also(place, format!("read there as `{name}`"))
-                        .help(format!("launch what fills it first, or begin with zeros: `workspace {given}: ... = 0`")),
+                        .help(format!(
+                            "launch what fills it first, or begin with zeros: `workspace {given}: ... = 0`"
+                        )),
                 );
             }
             Thing::Arg(_) if mode == Mode::Out => {
@@ -200,10 +222,12 @@ impl<'a> Check<'a, '_> {
             let other = now[..i].iter().find(|&&(t, m, _)| t == thing && (m != Mode::In || mode != Mode::In));
             if let Some(&(_, _, first)) = other {
                 let given = self.name(thing);
-                let message = format!("`{given}` is passed as `{first}` and as `{name}`, and one of them is written");
+                let message =
+                    format!("`{given}` is passed as `{first}` and as `{name}`, and one of them is written");
                 self.push(
-                    Diagnostic::error(codes::SAME_TENSOR, span, message)
-                        .help("what a launch writes may not overlap its other tensors; go through a workspace"),
+                    Diagnostic::error(codes::SAME_TENSOR, span, message).help(
+                        "what a launch writes may not overlap its other tensors; go through a workspace",
+                    ),
                 );
             }
         }

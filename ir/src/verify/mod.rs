@@ -139,7 +139,6 @@ impl<'a> Verifier<'a, '_> {
     fn error(&mut self, code: Code, span: Span, message: impl Into<String>) -> Report<'_> {
         Report { d: Some(Diagnostic::error(code, span, message)), out: self.out }
     }
-
 }
 
 /// A diagnostic that is pushed when it goes out of scope.
@@ -179,7 +178,12 @@ impl Drop for Report<'_> {
     }
 }
 
-fn type_error(out: &mut Diagnostics, body: &Body, span: Span, checked: std::result::Result<(), TypeError>) -> bool {
+fn type_error(
+    out: &mut Diagnostics,
+    body: &Body,
+    span: Span,
+    checked: std::result::Result<(), TypeError>,
+) -> bool {
     match checked {
         Ok(()) => true,
         Err(e) => {

@@ -46,13 +46,13 @@ fn store(
         return;
     }
     let chosen = index.iter().fold(control, |c, &e| c.join(u.info.expr(e))).threads;
-    let clash = thread_axes(v.kernel).find(|&(i, _, n)| {
-        n > 1 && value_axes.meets(AxisSet::one(i)) && !chosen.meets(AxisSet::one(i))
-    });
+    let clash = thread_axes(v.kernel)
+        .find(|&(i, _, n)| n > 1 && value_axes.meets(AxisSet::one(i)) && !chosen.meets(AxisSet::one(i)));
     let Some((_, axis, _)) = clash else { return };
     let (name, axis) = (v.mem_name(mem), v.local_name(axis));
     let place = v.span(value);
-    let message = format!("all threads along `{axis}` store to the same element of `{name}`, each another value");
+    let message =
+        format!("all threads along `{axis}` store to the same element of `{name}`, each another value");
     let report = v.error(codes::STORE_RACE, span, message).help(format!(
         "join the values first (`allreduce(add, x, over = {axis})`), or choose a thread: `if {axis} == 0 {{ ... }}`"
     ));
@@ -70,7 +70,9 @@ fn blocks(v: &mut Verifier, u: &Uniform, mem: Mem, kind: &StmtKind, control: Uni
     let mut places = Vec::new();
     match kind {
         StmtKind::Store { index, .. } => places.extend(index.iter().copied()),
-        StmtKind::Op { op: Op::Write { to, .. } | Op::CopyAsync { to, .. }, .. } => to.operands(|e| places.push(e)),
+        StmtKind::Op { op: Op::Write { to, .. } | Op::CopyAsync { to, .. }, .. } => {
+            to.operands(|e| places.push(e))
+        }
         _ => return,
     }
     let chosen = places.iter().fold(control, |c, &e| c.join(u.info.expr(e))).grid;

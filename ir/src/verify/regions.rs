@@ -136,9 +136,19 @@ impl<'a> Check<'_, 'a, '_, '_> {
                     let Some((lo, hi)) = self.range(*start) else { continue };
                     let low = hi < 0 && !clip_low;
                     // memory of the block has no ragged edge unless it is written
-                    let high = fixed && limit.is_none() && !clip_low && extent_i.is_some_and(|n| lo.saturating_add(i64::from(*len)) > n);
+                    let high = fixed
+                        && limit.is_none()
+                        && !clip_low
+                        && extent_i.is_some_and(|n| lo.saturating_add(i64::from(*len)) > n);
                     if low || high {
-                        self.outside(r.mem, axis, extent, (lo, hi.saturating_add(i64::from(*len) - 1)), *start, span);
+                        self.outside(
+                            r.mem,
+                            axis,
+                            extent,
+                            (lo, hi.saturating_add(i64::from(*len) - 1)),
+                            *start,
+                            span,
+                        );
                     }
                 }
                 RegionAxis::Gather { .. } | RegionAxis::New => {}
@@ -146,7 +156,15 @@ impl<'a> Check<'_, 'a, '_, '_> {
         }
     }
 
-    fn outside(&mut self, mem: Mem, axis: usize, extent: Option<u64>, (lo, hi): (i64, i64), e: ExprId, span: Span) {
+    fn outside(
+        &mut self,
+        mem: Mem,
+        axis: usize,
+        extent: Option<u64>,
+        (lo, hi): (i64, i64),
+        e: ExprId,
+        span: Span,
+    ) {
         let name = self.v.mem_name(mem);
         let place = match self.v.span(e) {
             s if s == Span::default() => span,

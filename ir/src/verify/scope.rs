@@ -274,7 +274,8 @@ impl<'a> Walk<'_, 'a, '_> {
         let name = self.v.local_name(l);
         let message = format!("`{name}` is used outside of the block that declares it");
         let place = self.declared[l.index()];
-        let report = self.v.error(codes::NOT_IN_SIGHT, span, message).help("declare it before, in a block around");
+        let report =
+            self.v.error(codes::NOT_IN_SIGHT, span, message).help("declare it before, in a block around");
         if let Some(place) = place {
             report.also(place, "declared here");
         }
@@ -292,8 +293,10 @@ impl<'a> Walk<'_, 'a, '_> {
         let name = self.v.local_name(l);
         let place = self.declared[l.index()];
         let message = format!("`{name}` may not have a value yet");
-        let report =
-            self.v.error(codes::UNASSIGNED, span, message).help(format!("give it one where it is declared: `var {name} = ...`"));
+        let report = self
+            .v
+            .error(codes::UNASSIGNED, span, message)
+            .help(format!("give it one where it is declared: `var {name} = ...`"));
         if let Some(place) = place {
             report.also(place, "declared without a value");
         }
@@ -329,7 +332,9 @@ impl<'a> Walk<'_, 'a, '_> {
                 if !self.buffers[b.index()] {
                     let name = &self.v.kernel.buffers[b].name;
                     let message = format!("`{name}` is used outside of the block that declares it");
-                    self.v.error(codes::NOT_IN_SIGHT, span, message).help("declare it before, in a block around");
+                    self.v
+                        .error(codes::NOT_IN_SIGHT, span, message)
+                        .help("declare it before, in a block around");
                 }
             }
         }

@@ -91,7 +91,11 @@ pub(super) fn kernel(v: &mut Verifier) {
             StmtKind::Op { op, .. } => {
                 let (name, stages) = row(op);
                 if !stages.holds(v.program.stage) {
-                    v.error(codes::STAGE_OP, s.span, format!("stage `{}` has no {name}", v.program.stage.name()));
+                    v.error(
+                        codes::STAGE_OP,
+                        s.span,
+                        format!("stage `{}` has no {name}", v.program.stage.name()),
+                    );
                 }
             }
             StmtKind::For { kind: LoopKind::Pipelined { .. }, .. } => has(v, "`pipelined`", s.span),

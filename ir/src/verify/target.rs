@@ -25,7 +25,8 @@ fn threads(v: &mut Verifier) {
     let span = t.axes.first().map_or(v.kernel.span, |&(l, _)| v.kernel.body.locals.span(l));
     let found = count.map_or("too many".to_owned(), |n| n.to_string());
     let message = format!("a block has {found} threads, `{}` allows {max}", v.arch.name);
-    v.error(codes::TOO_MANY_THREADS, span, message).help("let each thread do more, or make the block smaller");
+    v.error(codes::TOO_MANY_THREADS, span, message)
+        .help("let each thread do more, or make the block smaller");
 }
 
 /// Bytes of the largest set of buffers in sight at one point, and of the rings.
@@ -88,8 +89,10 @@ fn warps(v: &mut Verifier) {
                     .help("`target.warp` is the number of lanes; exchange more through `shared` memory");
             }
             StmtKind::Op { op: Op::Vote { kind: VoteKind::Ballot, .. }, .. } if warp > 32 => {
-                let message = format!("a ballot has 32 bits, but a warp of `{}` has {warp} lanes", v.arch.name);
-                v.error(codes::WARP_WIDTH, s.span, message).help("count with `allreduce(add, ..., over = warp)`");
+                let message =
+                    format!("a ballot has 32 bits, but a warp of `{}` has {warp} lanes", v.arch.name);
+                v.error(codes::WARP_WIDTH, s.span, message)
+                    .help("count with `allreduce(add, ..., over = warp)`");
             }
             _ => {}
         }

@@ -117,7 +117,10 @@ impl<'a> Walk<'_, 'a, '_> {
             }
             if let Some(first) = roles[..i].iter().find(|o| o.team == r.team) {
                 let message = format!("two roles that run side by side are both `{team}`'s");
-                self.v.error(codes::ROLE_TEAM, r.span, message).also(first.span, "the first").help("put both into one role");
+                self.v
+                    .error(codes::ROLE_TEAM, r.span, message)
+                    .also(first.span, "the first")
+                    .help("put both into one role");
             }
             let outer = self.role.replace(r.team);
             let mut inner = State { live: Vec::new(), ..state.clone() };
@@ -136,7 +139,11 @@ impl<'a> Walk<'_, 'a, '_> {
             Some(&(turn, place)) => {
                 let name = &self.v.kernel.turns[turn].name;
                 self.v
-                    .error(codes::TURN_PAIRS, place, format!("`{name}` is taken, but not passed on every path"))
+                    .error(
+                        codes::TURN_PAIRS,
+                        place,
+                        format!("`{name}` is taken, but not passed on every path"),
+                    )
                     .help(format!("write `pass {name}` before the end of the block"));
             }
             None => {
@@ -166,7 +173,11 @@ impl<'a> Walk<'_, 'a, '_> {
                 let place = state.gone.get(&t.local).or(b.gone.get(&t.local)).copied();
                 let report = self
                     .v
-                    .error(codes::TOKEN_BRANCH, span, format!("only one arm of this `if` gives `{name}` back"))
+                    .error(
+                        codes::TOKEN_BRANCH,
+                        span,
+                        format!("only one arm of this `if` gives `{name}` back"),
+                    )
                     .help("give it back in both arms, or after the `if`");
                 if let Some(place) = place {
                     report.also(place, "given back here");
@@ -187,7 +198,11 @@ impl<'a> Walk<'_, 'a, '_> {
             state.turns = before.turns;
         }
         if state.next.len() != b.next.len() {
-            self.v.error(codes::CARRY, span, "only one arm of this `if` gives the carried slot its next value");
+            self.v.error(
+                codes::CARRY,
+                span,
+                "only one arm of this `if` gives the carried slot its next value",
+            );
             state.next.extend(b.next);
         }
         state.gone.extend(b.gone);
@@ -206,7 +221,11 @@ impl<'a> Walk<'_, 'a, '_> {
         let carried: Vec<Token> = carry.iter().filter_map(|c| self.carried(c, span)).collect();
         if !carry.is_empty() && leaves(body) {
             self.v
-                .error(codes::CARRY, span, "a loop that carries a slot cannot be left by `break` or `continue`")
+                .error(
+                    codes::CARRY,
+                    span,
+                    "a loop that carries a slot cannot be left by `break` or `continue`",
+                )
                 .help("guard the rest of the body with an `if`");
         }
         self.loops += 1;
@@ -247,7 +266,11 @@ impl<'a> Walk<'_, 'a, '_> {
                 let name = self.v.local_name(t.local);
                 let place = inner.gone.get(&t.local).copied().unwrap_or(span);
                 self.v
-                    .error(codes::TOKEN_BRANCH, place, format!("`{name}` is given back in every round of this loop"))
+                    .error(
+                        codes::TOKEN_BRANCH,
+                        place,
+                        format!("`{name}` is given back in every round of this loop"),
+                    )
                     .also(span, "the loop; the slot was taken before it")
                     .help("give it back after the loop, or carry it: `carry (h: slot(ring)? = none)`");
             }
@@ -256,7 +279,9 @@ impl<'a> Walk<'_, 'a, '_> {
             let name = self.v.local_name(t.local);
             if inner.live.iter().any(|o| o.local == t.local) {
                 let message = format!("`{name}` of the round before is still held at the end of this one");
-                self.v.error(codes::TOKEN_KEPT, span, message).help(format!("give it back: `release {name}`"));
+                self.v
+                    .error(codes::TOKEN_KEPT, span, message)
+                    .help(format!("give it back: `release {name}`"));
             }
             if !inner.next.contains_key(&t.local) {
                 let message = format!("this loop carries `{name}`, but says nothing of its next value");
@@ -360,7 +385,9 @@ impl<'a> Walk<'_, 'a, '_> {
                 self.of_team(q.team, &format!("`{}`", q.name), span);
                 if let Some(max) = q.max_keep.filter(|max| keep > max) {
                     let message = format!("`{}` keeps at most {max} groups in flight, not {keep}", q.name);
-                    self.v.error(codes::QUEUE_KEEP, span, message).help(format!("write `await {} keep {max}`", q.name));
+                    self.v
+                        .error(codes::QUEUE_KEEP, span, message)
+                        .help(format!("write `await {} keep {max}`", q.name));
                 }
                 let mut groups: Vec<u32> =
                     state.flight.iter().filter(|f| f.0 == *queue).map(|f| f.1).collect();
@@ -369,7 +396,9 @@ impl<'a> Walk<'_, 'a, '_> {
                 let finished = groups[..done].to_vec();
                 state.flight.retain(|f| f.0 != *queue || !finished.contains(&f.1));
             }
-            Op::Take { turn } | Op::Pass { turn } => self.turn(*turn, matches!(op, Op::Take { .. }), span, state),
+            Op::Take { turn } | Op::Pass { turn } => {
+                self.turn(*turn, matches!(op, Op::Take { .. }), span, state)
+            }
             Op::Issue { queue, a, b, into, .. } => self.issue(*queue, [a, b], *into, span, state),
             Op::CopyAsync { queue: Some(queue), .. } => {
                 let q = &self.v.kernel.queues[*queue];
@@ -403,14 +432,24 @@ impl<'a> Walk<'_, 'a, '_> {
         if let Some(o) = older {
             let first = self.v.local_name(o.local);
             self.v
-                .error(codes::TOKEN_ORDER, span, format!("`{first}` was taken before `{name}` and is still held"))
+                .error(
+                    codes::TOKEN_ORDER,
+                    span,
+                    format!("`{first}` was taken before `{name}` and is still held"),
+                )
                 .also(o.span, "taken here")
-                .help(format!("slots of a ring are given back in the order in which they were taken: first `{first}`"));
+                .help(format!(
+                    "slots of a ring are given back in the order in which they were taken: first `{first}`"
+                ));
         }
         if let Some(f) = state.flight.iter().find(|f| f.2 == Busy::Slot(l)) {
             let queue = &self.v.kernel.queues[f.0].name;
             self.v
-                .error(codes::IN_FLIGHT, span, format!("`{name}` is given back while `{queue}` still reads it"))
+                .error(
+                    codes::IN_FLIGHT,
+                    span,
+                    format!("`{name}` is given back while `{queue}` still reads it"),
+                )
                 .also(f.3, "issued here")
                 .help(format!("write `await {queue} keep n` before"));
         }
@@ -440,12 +479,21 @@ impl<'a> Walk<'_, 'a, '_> {
         }
     }
 
-    fn issue(&mut self, queue: QueueId, operands: [&MatOperand; 2], into: LocalId, span: Span, state: &mut State) {
+    fn issue(
+        &mut self,
+        queue: QueueId,
+        operands: [&MatOperand; 2],
+        into: LocalId,
+        span: Span,
+        state: &mut State,
+    ) {
         let q = &self.v.kernel.queues[queue];
         self.of_team(q.team, &format!("`{}`", q.name), span);
         if q.engine != Engine::Matrix {
             let message = format!("`{}` is not a queue of products", q.name);
-            self.v.error(codes::ROLE_TEAM, span, message).help(format!("declare it `queue {} of …: matrix`", q.name));
+            self.v
+                .error(codes::ROLE_TEAM, span, message)
+                .help(format!("declare it `queue {} of …: matrix`", q.name));
         }
         state.issued += 1;
         let group = state.issued;
@@ -453,7 +501,9 @@ impl<'a> Walk<'_, 'a, '_> {
         add(Busy::Accumulates(into));
         for m in operands {
             match m {
-                MatOperand::Memory { region: Region { mem: Mem::Slot { token, .. }, .. }, .. } => add(Busy::Slot(*token)),
+                MatOperand::Memory { region: Region { mem: Mem::Slot { token, .. }, .. }, .. } => {
+                    add(Busy::Slot(*token))
+                }
                 MatOperand::Value(e) => {
                     if let Expr::Local(l) = self.v.kernel.body.exprs[*e] {
                         add(Busy::Reads(l));
@@ -512,16 +562,25 @@ impl<'a> Walk<'_, 'a, '_> {
         let ring = &self.v.kernel.rings[t.ring];
         if t.optional {
             self.v
-                .error(codes::SLOT_ACCESS, span, format!("`{name}` may be `none`, so its tiles cannot be used"))
+                .error(
+                    codes::SLOT_ACCESS,
+                    span,
+                    format!("`{name}` may be `none`, so its tiles cannot be used"),
+                )
                 .help("use the slot in the round that took it");
         } else if writes != (t.side == Side::Writes) {
-            let (does, did) = if writes { ("written", "waited for to be read") } else { ("read", "acquired to be filled") };
+            let (does, did) =
+                if writes { ("written", "waited for to be read") } else { ("read", "acquired to be filled") };
             self.v
                 .error(codes::SLOT_ACCESS, span, format!("`{name}` is {does}, but was {did}"))
                 .also(t.span, "taken here");
         } else if writes && !by_copy && ring.fill == Fill::Counted {
             self.v
-                .error(codes::SLOT_ACCESS, span, format!("`{}` is filled by copies, which are counted", ring.name))
+                .error(
+                    codes::SLOT_ACCESS,
+                    span,
+                    format!("`{}` is filled by copies, which are counted", ring.name),
+                )
                 .help("write `copy.async ... -> ...`, or declare the ring with `fill generic`");
         }
     }

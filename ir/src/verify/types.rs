@@ -36,7 +36,11 @@ pub fn program(p: &Program, out: &mut Diagnostics) {
 /// said about them.
 fn body(ctx: &Ctx, span: Span, out: &mut Diagnostics) -> bool {
     if ctx.body.types.len() != ctx.body.exprs.len() {
-        out.push(Diagnostic::error(codes::FOREIGN_HANDLE, span, "the values of this kernel lack their types"));
+        out.push(Diagnostic::error(
+            codes::FOREIGN_HANDLE,
+            span,
+            "the values of this kernel lack their types",
+        ));
         return false;
     }
     if let Err((e, error)) = typing::check_body(ctx) {
@@ -149,14 +153,7 @@ fn parameters(ctx: &Ctx, dims: &Arena<Dim>, args: &Arena<Arg>, out: &mut Diagnos
 }
 
 /// Made of dims, scalar parameters and constants, and of the given locals.
-fn at_launch(
-    ctx: &Ctx,
-    exprs: &[ExprId],
-    locals: &[LocalId],
-    what: &str,
-    span: Span,
-    out: &mut Diagnostics,
-) {
+fn at_launch(ctx: &Ctx, exprs: &[ExprId], locals: &[LocalId], what: &str, span: Span, out: &mut Diagnostics) {
     let mut bad = None;
     let known: Vec<ExprId> = exprs.iter().copied().filter(|&e| ctx.body.exprs.get(e).is_some()).collect();
     super::each_below(ctx.body, &known, |e, expr| {
@@ -173,8 +170,12 @@ fn at_launch(
     let place = ctx.body.exprs.span(e);
     let place = if place == Span::default() { span } else { place };
     out.push(
-        Diagnostic::error(codes::GRID_OPERAND, place, format!("{what} is made of dims and scalar parameters"))
-            .help("what depends on data is decided inside the kernel"),
+        Diagnostic::error(
+            codes::GRID_OPERAND,
+            place,
+            format!("{what} is made of dims and scalar parameters"),
+        )
+        .help("what depends on data is decided inside the kernel"),
     );
 }
 
@@ -213,7 +214,8 @@ fn frame(ctx: &Ctx, k: &Kernel, out: &mut Diagnostics) {
         out.push(Diagnostic::error(codes::FOREIGN_HANDLE, k.span, message));
     }
     for (id, b) in k.buffers.iter() {
-        let checked = typing::check_buffer(ctx, b).and_then(|()| b.team.map_or(Ok(()), |t| ctx.team(t).map(|_| ())));
+        let checked =
+            typing::check_buffer(ctx, b).and_then(|()| b.team.map_or(Ok(()), |t| ctx.team(t).map(|_| ())));
         type_error(out, ctx.body, k.buffers.span(id), checked);
     }
     for (id, r) in k.rings.iter() {

@@ -43,8 +43,7 @@ pub fn analyse(v: &Verifier) -> Uniform {
     for (i, &(l, n)) in k.threads.iter().flat_map(|t| &t.axes).enumerate() {
         if n > 1 {
             let level = a.axis_levels.get(i).copied().unwrap_or(Level::Thread);
-            a.locals[l.index()] =
-                Uniformity { level, threads: AxisSet::one(i as u8), grid: AxisSet::NONE };
+            a.locals[l.index()] = Uniformity { level, threads: AxisSet::one(i as u8), grid: AxisSet::NONE };
         }
     }
     // each round lowers at least one of finitely many levels; the bound only guards against a mistake here
@@ -294,11 +293,19 @@ impl Analysis<'_> {
             Over::Axes(axes) => {
                 let all = self.k.threads.iter().flat_map(|t| &t.axes);
                 let number = |l: LocalId| all.clone().position(|&(a, _)| a == l);
-                let over = axes.iter().filter_map(|&l| number(l)).fold(AxisSet::NONE, |s, i| s.with(AxisSet::one(i as u8)));
-                let named = (0..self.axis_levels.len()).fold(AxisSet::NONE, |s, i| s.with(AxisSet::one(i as u8)));
+                let over = axes
+                    .iter()
+                    .filter_map(|&l| number(l))
+                    .fold(AxisSet::NONE, |s, i| s.with(AxisSet::one(i as u8)));
+                let named =
+                    (0..self.axis_levels.len()).fold(AxisSet::NONE, |s, i| s.with(AxisSet::one(i as u8)));
                 // threads are their axes, so beyond them nothing can differ
                 let threads = AxisSet(u.threads.0 & named.0).without(over);
-                let differs = self.axis_levels.iter().enumerate().filter(|(i, _)| threads.meets(AxisSet::one(*i as u8)));
+                let differs = self
+                    .axis_levels
+                    .iter()
+                    .enumerate()
+                    .filter(|(i, _)| threads.meets(AxisSet::one(*i as u8)));
                 let level = differs.map(|(_, &l)| l).min().unwrap_or(Level::Block);
                 Uniformity { level: level.min(Level::Block), threads, grid: u.grid }
             }

@@ -498,26 +498,12 @@ pub enum StmtKind {
 
 #[derive(Clone, Debug)]
 pub enum Form {
-    Copy {
-        asynchronous: bool,
-        from: Expr,
-        to: Expr,
-        pad: Option<Expr>,
-    },
+    /// `copy a -> b`, `copy.async a pad 0 -> w.a`, `issue st: copy t -> C[…]`
+    Copy { asynchronous: bool, queue: Option<Ident>, from: Expr, to: Expr, pad: Option<Expr> },
     /// `issue mm: gemm a, b -> c (init = cond)`; without a queue it is synchronous
-    Gemm {
-        queue: Option<Ident>,
-        a: Expr,
-        b: Expr,
-        to: Expr,
-        init: Option<Expr>,
-        options: Vec<Named>,
-    },
+    Gemm { queue: Option<Ident>, a: Expr, b: Expr, to: Expr, init: Option<Expr>, options: Vec<Named> },
     /// `reduce(…) -> m` and `scan(…) -> t`: a call and its targets
-    Call {
-        call: Expr,
-        to: Vec<Expr>,
-    },
+    Call { call: Expr, to: Vec<Expr> },
 }
 
 /// `team math: 2 groups of 128 { regs 232 }`; `team load: 1 thread of 1 group`

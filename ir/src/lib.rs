@@ -15,10 +15,12 @@ pub mod elab;
 pub mod layout;
 pub mod math;
 pub mod num;
+pub mod print;
 pub mod program;
 pub mod span;
 pub mod target;
 pub mod text;
 pub mod typing;
+pub mod verify;
 
 pub use pantile_abi::DType;

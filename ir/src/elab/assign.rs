@@ -382,7 +382,9 @@ impl<'a> Elab<'a> {
 
     pub(crate) fn form(&mut self, form: &'a Form, span: Span) {
         match form {
-            Form::Copy { asynchronous: true, from, to, pad } => self.copy_async(from, to, pad.as_ref(), span),
+            Form::Copy { asynchronous: true, queue, from, to, pad } => {
+                self.copy_async(queue.as_ref(), from, to, pad.as_ref(), span)
+            }
             Form::Copy { from, to, pad, .. } => self.copy(from, to, pad.as_ref(), span),
             Form::Gemm { queue: Some(q), a, b, to, init, options } => {
                 self.issue(q, (a, b), to, init.as_ref(), options, span)

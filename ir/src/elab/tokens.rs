@@ -112,7 +112,7 @@ impl<'a> Elab<'a> {
         let (mut one, mut reads) = (false, false);
         for option in &q.options {
             match option.name.as_str() {
-                "per_thread_one" | "per_thread" => one = true,
+                "per_thread one" | "per_thread" => one = true,
                 "read_completion" => reads = true,
                 name => {
                     let d = Diagnostic::error(
@@ -282,11 +282,19 @@ impl<'a> Elab<'a> {
 
     pub(crate) fn copy_async(
         &mut self,
+        queue: Option<&'a Ident>,
         from: &'a ast::Expr,
         to: &'a ast::Expr,
         pad: Option<&'a ast::Expr>,
         span: Span,
     ) {
+        let queue = match queue {
+            None => None,
+            Some(id) => match self.queue_named(id) {
+                Some(queue) => Some(queue),
+                None => return,
+            },
+        };
         let (from, to) = (self.region(from), self.region(to));
         let (Some(from), Some(to)) = (from, to) else { return };
         let pad = match pad {
@@ -299,7 +307,7 @@ impl<'a> Elab<'a> {
                 }
             }
         };
-        self.effect(Op::CopyAsync { from, to, pad, queue: None }, span);
+        self.effect(Op::CopyAsync { from, to, pad, queue }, span);
     }
 
     /// `issue mm: gemm a, b -> c (init = cond)`

@@ -37,8 +37,12 @@ impl Printer<'_> {
 
     fn form(&mut self, form: &Form) -> Doc {
         match form {
-            Form::Copy { asynchronous, from, to, pad } => {
-                let word = if *asynchronous { "copy.async " } else { "copy " };
+            Form::Copy { asynchronous, queue, from, to, pad } => {
+                let word = match queue {
+                    Some(q) => format!("issue {}: copy ", q.name),
+                    None if *asynchronous => "copy.async ".to_string(),
+                    None => "copy ".to_string(),
+                };
                 let mut docs = vec![text(word), self.expr(from, prec::ANY)];
                 if let Some(pad) = pad {
                     docs.extend([text(" pad "), self.expr(pad, prec::UNARY)]);

@@ -362,6 +362,10 @@ impl Parser<'_> {
                 return ExprKind::Bool(word == "true");
             }
             "if" => return self.if_expr(),
+            // the combiner, as in `reduce(or, x)`
+            "or" if matches!(self.ahead(1).tok, Tok::Comma | Tok::RParen) => {
+                return ExprKind::Name(self.name_here());
+            }
             _ if words::is_reserved(word) => {
                 self.expected_expression();
                 return ExprKind::Error;

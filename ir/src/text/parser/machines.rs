@@ -9,7 +9,7 @@ impl Parser<'_> {
     pub(super) fn machine(&mut self, word: &str) -> StmtKind {
         let header = self.token();
         match word {
-            "copy" => self.copy(),
+            "copy" => self.copy(None),
             "gemm" => {
                 self.bump();
                 self.gemm(None)
@@ -45,10 +45,11 @@ impl Parser<'_> {
     }
 
     /// `copy A[…] -> t`, `copy.async A[…] pad 0 -> w.a`
-    fn copy(&mut self) -> StmtKind {
+    fn copy(&mut self, queue: Option<Ident>) -> StmtKind {
         self.bump();
-        let asynchronous = self.at(Tok::Dot);
-        if asynchronous {
+        let dot = self.at(Tok::Dot);
+        let asynchronous = dot || queue.is_some();
+        if dot {
             self.bump();
             self.bump();
         }
@@ -60,7 +61,7 @@ impl Parser<'_> {
         if !self.eat(Tok::Arrow) {
             self.unexpected("`->` and the destination");
         }
-        StmtKind::Form(Form::Copy { asynchronous, from, to: self.place(), pad })
+        StmtKind::Form(Form::Copy { asynchronous, queue, from, to: self.place(), pad })
     }
 
     /// `a, b -> c (init = cond) { options }`, after the word `gemm`
@@ -95,6 +96,9 @@ impl Parser<'_> {
         let queue = self.name("a queue");
         if !self.eat(Tok::Colon) {
             self.unexpected("`:` and the operation");
+        }
+        if self.at_word("copy") {
+            return self.copy(Some(queue));
         }
         self.expect_word("gemm");
         self.gemm(Some(queue))

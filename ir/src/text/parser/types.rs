@@ -74,7 +74,7 @@ impl Parser<'_> {
             self.bump();
             self.bump();
             let comb = self.unbroken(|p| {
-                let comb = p.name("a combiner, such as `add`");
+                let comb = if p.at_word("or") { p.name_here() } else { p.name("a combiner, such as `add`") };
                 p.expect(Tok::RParen);
                 comb
             });

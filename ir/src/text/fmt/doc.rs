@@ -112,7 +112,11 @@ impl Page {
 
     fn line_break(&mut self, indent: usize) {
         let code = std::mem::take(&mut self.code);
-        self.lines.push((code.trim_end().to_string(), self.comment.take()));
+        let comment = self.comment.take();
+        // the indentation of a line that holds only a comment is the comment's
+        let alone = comment.is_some() && code.trim().is_empty();
+        let code = if alone { code } else { code.trim_end().to_string() };
+        self.lines.push((code, comment));
         self.code = " ".repeat(indent);
         self.column = indent;
     }
@@ -141,7 +145,7 @@ pub fn render(doc: &Doc) -> String {
     for (code, comment) in &page.lines {
         out.push_str(code);
         if let Some(comment) = comment {
-            if !code.is_empty() {
+            if !code.trim().is_empty() {
                 out.push(' ');
             }
             out.push_str(comment);

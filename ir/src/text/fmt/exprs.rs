@@ -60,7 +60,7 @@ impl Printer<'_> {
             }
             ExprKind::Field(base, name) => concat(vec![self.base(base), text(format!(".{}", name.name))]),
             ExprKind::Call { callee, generics, args } => {
-                let base = self.base(callee);
+                let base = self.callee(callee);
                 let generics = self.generic_args(generics, (callee.span.end, e.span.end));
                 concat(vec![base, generics, self.args(args, (callee.span.end, e.span.end))])
             }
@@ -91,14 +91,19 @@ impl Printer<'_> {
         concat(vec![base, text(word), value])
     }
 
-    /// What a field, subscript or call applies to.
+    /// What a field or subscript applies to.
     fn base(&mut self, e: &Expr) -> Doc {
         let number = matches!(e.kind, ExprKind::Int(_) | ExprKind::Float(_));
-        let acc = matches!(&e.kind, ExprKind::Name(n) if n.name == "acc" || n.name == "not");
-        if number || acc {
-            return concat(vec![text("("), self.expr(e, prec::ANY), text(")")]);
+        self.expr(e, if number { prec::ATOM + 1 } else { prec::POSTFIX })
+    }
+
+    /// What is called.
+    fn callee(&mut self, e: &Expr) -> Doc {
+        match &e.kind {
+            // words that mean something else before a bracket
+            ExprKind::Name(n) if n.name == "acc" || n.name == "not" => text(format!("({})", n.name)),
+            _ => self.base(e),
         }
-        self.expr(e, prec::POSTFIX)
     }
 
     /// A chain of operators of one level, broken behind operators if it is too long.
@@ -152,7 +157,7 @@ impl Printer<'_> {
         if is_tight_product(e) { text(tight(e, prec::ANY)) } else { self.expr(e, prec::ANY) }
     }
 
-    fn axes(&mut self, axes: &[AxisIndex], place: (u32, u32)) -> Doc {
+    pub(super) fn axes(&mut self, axes: &[AxisIndex], place: (u32, u32)) -> Doc {
         self.list(("[", "]"), place, axes, axis_span, |p, a| p.axis(a))
     }
 
@@ -283,7 +288,7 @@ impl Printer<'_> {
         {
             return None;
         }
-        Some(self.indented(|p| p.statement_expr(tail)))
+        Some(self.indented(|p| p.block_value(tail)))
     }
 
     /// A block over several lines.
@@ -298,7 +303,7 @@ impl Printer<'_> {
         if let Some(tail) = &b.tail {
             let place = (tail.span.start, b.span.end);
             let tail = std::slice::from_ref(tail.as_ref());
-            rows.extend(self.rows(place, tail, |e| e.span, |p, e| p.statement_expr(e)));
+            rows.extend(self.rows(place, tail, |e| e.span, |p, e| p.block_value(e)));
         }
         rows
     }

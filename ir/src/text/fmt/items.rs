@@ -18,27 +18,21 @@ impl Printer<'_> {
                 self.rows((0, stage.span.end), stages, |s| s.span, |_, s| text(format!("stage {}", s.name)));
             start = stage.span.end;
         }
-        let first_item = rows.len();
-        rows.extend(self.item_rows(&file.items, start));
-        // the stage line stands apart from what follows
-        if file.stage.is_some()
-            && let Some(row) = rows.get_mut(first_item)
-            && row.first != rows[first_item - 1].last
-        {
-            rows[first_item].apart = true;
+        self.item_rows(&file.items, start, &mut rows);
+        let rest = self.take_notes(0, u32::MAX);
+        for n in rest {
+            self.add_note(&mut rows, n);
         }
-        rows.extend(self.remaining_notes());
-        let doc = Self::stack(rows);
-        if matches!(&doc, Doc::Concat(parts, _) if parts.is_empty()) { empty() } else { doc }
+        Self::stack(rows)
     }
 
-    fn item_rows(&mut self, items: &[Item], start: u32) -> Vec<Row> {
-        let mut rows: Vec<Row> = Vec::new();
+    fn item_rows(&mut self, items: &[Item], start: u32, rows: &mut Vec<Row>) {
         let mut at = start;
+        let mut staged = !rows.is_empty();
         for (i, item) in items.iter().enumerate() {
             let before = rows.len();
             for n in self.take_notes(at, item.span.start) {
-                self.add_note(&mut rows, n);
+                self.add_note(rows, n);
             }
             let doc = self.item(item);
             for n in self.take_notes(item.span.start, item.span.end) {
@@ -46,22 +40,12 @@ impl Printer<'_> {
             }
             let (first, last) = (self.line(item.span.start), self.last_line(item.span));
             rows.push(Row { doc, first, last, apart: false });
-            // items stand apart from each other, lines of one kind need not
-            let apart = i > 0 && !(is_line(item) && is_line(&items[i - 1]) && same_kind(item, &items[i - 1]));
-            rows[before].apart |= apart;
+            // items stand apart from each other and from the stage line; lines of one kind need not
+            let lines = i > 0 && is_line(item) && is_line(&items[i - 1]) && same_kind(item, &items[i - 1]);
+            rows[before].apart |= staged || !lines;
+            staged = false;
             at = item.span.end.max(at);
         }
-        rows
-    }
-
-    /// Comments that no item took: those at the end of the file.
-    fn remaining_notes(&mut self) -> Vec<Row> {
-        let mut rows = Vec::new();
-        for n in self.take_notes(0, u32::MAX) {
-            let row = self.note_row(n);
-            rows.push(row);
-        }
-        rows
     }
 
     fn item(&mut self, item: &Item) -> Doc {
@@ -75,11 +59,13 @@ impl Printer<'_> {
             ItemKind::Const(c) => self.consts(std::slice::from_ref(c)),
             ItemKind::Fn(f) => self.function(f),
             ItemKind::Kernel(k) => {
-                let head = self.params_head("kernel", &k.name, &k.generics, &k.params, &k.attrs);
+                let end = k.wheres.first().map_or(k.body.span.start, |w| w.span.start);
+                let head = self.params_head(("kernel", &k.name), &k.generics, &k.params, &k.attrs, end);
                 self.launchable(head, &k.wheres, &k.body)
             }
             ItemKind::Op(o) => {
-                let head = self.params_head("op", &o.name, &o.generics, &o.params, &o.attrs);
+                let end = o.wheres.first().map_or(o.body.span.start, |w| w.span.start);
+                let head = self.params_head(("op", &o.name), &o.generics, &o.params, &o.attrs, end);
                 self.launchable(head, &o.wheres, &o.body)
             }
             ItemKind::Combine(c) => self.combine(c),
@@ -91,11 +77,17 @@ impl Printer<'_> {
     // ---- kernels and ops ----
 
     /// Everything up to the conditions, on one line if it fits.
-    fn params_head(&mut self, word: &str, name: &Ident, gs: &[Generic], ps: &[Param], attrs: &Attrs) -> Doc {
+    fn params_head(
+        &mut self,
+        (word, name): (&str, &Ident),
+        gs: &[Generic],
+        ps: &[Param],
+        attrs: &Attrs,
+        end: u32,
+    ) -> Doc {
         let mut docs = vec![text(format!("{word} {}", name.name)), self.generics(gs, name.span.end)];
         let from = gs.last().map_or(name.span.end, |g| g.span.end);
-        let to = ps.last().map_or(from, |p| p.span.end);
-        docs.push(self.list(("(", ")"), (from, to), ps, |p| p.span, |p, param| p.param(param)));
+        docs.push(self.list(("(", ")"), (from, end), ps, |p| p.span, |p, param| p.param(param)));
         if let Some(math) = &attrs.math {
             docs.push(text(format!(" math {}", math.name)));
         }
@@ -110,7 +102,9 @@ impl Printer<'_> {
         let count = wheres.len();
         let conditions = wheres.iter().enumerate().map(|(i, w)| {
             let comma = if i + 1 < count { "," } else { "" };
-            concat(vec![self.expr(w, prec::ANY), text(comma)])
+            // a brace would begin the body
+            let min = if matches!(w.kind, ExprKind::Block(_)) { prec::ATOM } else { prec::ANY };
+            concat(vec![self.expr(w, min), text(comma)])
         });
         let conditions = fill(conditions.collect());
         let mut flat = head.flat_width();
@@ -185,8 +179,7 @@ impl Printer<'_> {
 
     // ---- functions ----
 
-    fn fn_params(&mut self, params: &[(Ident, Type)], from: u32) -> Doc {
-        let to = params.last().map_or(from, |p| p.1.span.end);
+    fn fn_params(&mut self, params: &[(Ident, Type)], from: u32, to: u32) -> Doc {
         let span = |p: &(Ident, Type)| p.0.span.to(p.1.span);
         self.list(("(", ")"), (from, to), params, span, |p, (name, ty)| {
             concat(vec![text(format!("{}: ", name.name)), p.ty(ty)])
@@ -209,14 +202,15 @@ impl Printer<'_> {
     fn function(&mut self, f: &Fn) -> Doc {
         let generics = self.generics(&f.generics, f.name.span.end);
         let from = f.generics.last().map_or(f.name.span.end, |g| g.span.end);
+        let to = f.result.as_ref().map_or(f.body.span.start, |t| t.span.start);
         let head =
-            concat(vec![text(format!("fn {}", f.name.name)), generics, self.fn_params(&f.params, from)]);
+            concat(vec![text(format!("fn {}", f.name.name)), generics, self.fn_params(&f.params, from, to)]);
         let (head, one_line) = self.with_result(head, f.result.as_ref(), " {".len());
         concat(vec![head, if one_line { text(" ") } else { Doc::Hard }, self.block(&f.body)])
     }
 
     fn combine(&mut self, c: &Combine) -> Doc {
-        let params = self.fn_params(&c.params, c.name.span.end);
+        let params = self.fn_params(&c.params, c.name.span.end, c.result.span.start);
         let head = concat(vec![text(format!("combine {}", c.name.name)), params]);
         let mut identity = vec![text(" identity "), self.expr(&c.identity, prec::ANY)];
         if c.commutative {
@@ -229,7 +223,7 @@ impl Printer<'_> {
     }
 
     fn intrinsic(&mut self, i: &Intrinsic, span: Span) -> Doc {
-        let params = self.fn_params(&i.params, i.name.span.end);
+        let params = self.fn_params(&i.params, i.name.span.end, i.result.span.start);
         let head = concat(vec![text(format!("intrinsic fn {}", i.name.name)), params]);
         let (head, _) = self.with_result(head, Some(&i.result), " {".len());
         let mut parts = vec![IntrinsicPart::Means(i)];

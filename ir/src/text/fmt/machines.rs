@@ -47,13 +47,13 @@ impl Printer<'_> {
                 if let Some(pad) = pad {
                     docs.extend([text(" pad "), self.expr(pad, prec::UNARY)]);
                 }
-                docs.extend([text(" -> "), self.expr(to, prec::POSTFIX)]);
+                docs.extend([text(" -> "), self.destination(to)]);
                 concat(docs)
             }
             Form::Gemm { queue, a, b, to, init, options } => {
                 let word = queue.as_ref().map_or("gemm ".to_string(), |q| format!("issue {}: gemm ", q.name));
                 let mut docs = vec![text(word), self.expr(a, prec::ANY), text(", "), self.expr(b, prec::ANY)];
-                docs.extend([text(" -> "), self.expr(to, prec::POSTFIX)]);
+                docs.extend([text(" -> "), self.destination(to)]);
                 if let Some(init) = init {
                     docs.extend([text(" (init = "), self.expr(init, prec::ANY), text(")")]);
                 }
@@ -66,10 +66,23 @@ impl Printer<'_> {
                     if i > 0 {
                         docs.push(text(", "));
                     }
-                    docs.push(self.expr(place, prec::POSTFIX));
+                    docs.push(self.destination(place));
                 }
                 concat(docs)
             }
+        }
+    }
+
+    /// What stands behind `->`: a name with fields and regions.
+    fn destination(&mut self, e: &Expr) -> Doc {
+        match &e.kind {
+            ExprKind::Name(n) => text(n.name.clone()),
+            ExprKind::Field(base, n) => concat(vec![self.destination(base), text(format!(".{}", n.name))]),
+            ExprKind::Index(base, axes) => {
+                let base_doc = self.destination(base);
+                concat(vec![base_doc, self.axes(axes, (base.span.end, e.span.end))])
+            }
+            _ => self.expr(e, prec::POSTFIX),
         }
     }
 

@@ -4,6 +4,7 @@ use super::Printer;
 use super::doc::{Doc, WIDTH, concat, empty, fill, group, nest, text};
 use super::exprs::elem_text;
 use crate::ast::*;
+use crate::span::Span;
 use crate::text::lexer::quote;
 use crate::text::precedence as prec;
 
@@ -89,8 +90,17 @@ impl Printer<'_> {
         }
     }
 
-    /// An expression that begins a statement or block value.
+    /// An expression that begins a statement.
     pub(super) fn statement_expr(&mut self, e: &Expr) -> Doc {
+        if matches!(e.kind, ExprKind::If { .. }) {
+            // without brackets it would be control
+            return self.expr(e, prec::ATOM);
+        }
+        self.block_value(e)
+    }
+
+    /// An expression that is the value of a block.
+    pub(super) fn block_value(&mut self, e: &Expr) -> Doc {
         let doc = self.expr(e, prec::ANY);
         if STATEMENT_LIKE.contains(&first_name(e)) { concat(vec![text("("), doc, text(")")]) } else { doc }
     }
@@ -187,8 +197,10 @@ impl Printer<'_> {
     fn extents(&mut self, extents: &[Expr]) -> Doc {
         match extents {
             // a tuple in its place would read as several extents
-            [only] if !matches!(only.kind, ExprKind::Tuple(_)) => self.expr(only, prec::BITS),
-            [only] => concat(vec![text("("), self.expr(only, prec::ANY), text(",)")]),
+            [only] if matches!(only.kind, ExprKind::Tuple(_)) => {
+                concat(vec![text("("), self.expr(only, prec::ANY), text(",)")])
+            }
+            [only] => self.expr(only, if begins_with_word(only) { prec::BITS } else { prec::ATOM + 1 }),
             many => {
                 let place = many.first().zip(many.last()).map_or((0, 0), |(a, b)| (a.span.start, b.span.end));
                 self.exprs(("(", ")"), many, place)
@@ -209,9 +221,9 @@ impl Printer<'_> {
             LoopKind::NoUnroll => concat(vec![text("nounroll("), self.range(range), text(")")]),
             LoopKind::Vectorized => concat(vec![text("vectorized("), self.counted(range), text(")")]),
             LoopKind::Pipelined { stages } => {
-                let mut parts = vec![self.range(range)];
+                let comma = if stages.is_some() { "," } else { "" };
+                let mut parts = vec![concat(vec![self.range(range), text(comma)])];
                 if let Some(n) = stages {
-                    parts[0] = concat(vec![self.range(range), text(",")]);
                     parts.push(concat(vec![text("stages = "), self.expr(n, prec::ANY)]));
                 }
                 let inner = nest(concat(vec![Doc::Soft, fill(parts)]));
@@ -380,8 +392,6 @@ impl Printer<'_> {
     }
 }
 
-use crate::span::Span;
-
 /// Without blocks of its own.
 fn is_plain(kind: &StmtKind) -> bool {
     !matches!(
@@ -405,6 +415,15 @@ fn first_name(e: &Expr) -> &str {
         }
         ExprKind::Index(a, _) | ExprKind::Field(a, _) | ExprKind::Call { callee: a, .. } => first_name(a),
         _ => "",
+    }
+}
+
+/// Its first token is a name or a whole number, after which `grid` and `threads` are not read as names.
+fn begins_with_word(e: &Expr) -> bool {
+    match &e.kind {
+        ExprKind::Int(_) | ExprKind::Elem(_) => true,
+        ExprKind::Binary(_, a, _) => begins_with_word(a),
+        _ => !first_name(e).is_empty(),
     }
 }
 

@@ -63,17 +63,21 @@ impl Parser<'_> {
 
     fn binary_at(&mut self, min: u8) -> Expr {
         let mut left = self.unary();
-        let mut compared: Option<Span> = None;
+        let mut compared = 0;
+        let mut first = self.here();
         while !self.lost && !self.at_end() {
             let Some(infix) = self.infix() else { break };
             let level = infix.level();
             if level < min {
                 break;
             }
-            if level == prec::COMPARE
-                && let Some(first) = compared.replace(self.here())
-            {
-                self.chained_comparison(first);
+            if level == prec::COMPARE {
+                compared += 1;
+                // a longer chain is still one mistake
+                if compared == 2 {
+                    self.chained_comparison(first);
+                }
+                first = self.here();
             }
             self.bump();
             self.doubled_operator();
@@ -238,6 +242,17 @@ impl Parser<'_> {
             self.bump();
             name
         });
+        let start = self.here();
+        let keyed =
+            name.is_none() && self.at_word("seed") && matches!(self.ahead(1).tok, Tok::Int | Tok::Word);
+        if keyed
+            && !words::CLAUSES.contains(&self.word_ahead(1))
+            && !words::INFIX.contains(&self.word_ahead(1))
+        {
+            let key = self.name_here();
+            let kind = ExprKind::Keyed(key, Box::new(self.operand_expr()));
+            return Arg { name, value: Expr { kind, span: self.since(start) } };
+        }
         Arg { name, value: self.expr() }
     }
 
@@ -374,10 +389,8 @@ impl Parser<'_> {
         }
         let next = self.ahead(1).tok;
         let after = self.word_ahead(1);
-        let operand = next == Tok::Word
-            && self.same_line(1)
-            && !words::INFIX.contains(&after)
-            && !words::CLAUSES.contains(&after);
+        let operand =
+            next == Tok::Word && self.same_line(1) && !self.infix_word(1) && !words::CLAUSES.contains(&after);
         match word {
             "zeros" | "full" if operand => self.fill(word == "full"),
             "once" if next == Tok::LBrace && self.same_line(1) => {
@@ -395,11 +408,7 @@ impl Parser<'_> {
             "acc" if next == Tok::LParen && self.same_line(1) && self.acc_type() => {
                 ExprKind::Elem(self.elem())
             }
-            "seed" if (next == Tok::Int || operand) && self.same_line(1) && self.brackets > 0 => {
-                let key = self.name_here();
-                ExprKind::Keyed(key, Box::new(self.operand_expr()))
-            }
-            "not" if operand || next == Tok::LParen => self.word_not(),
+            "not" if operand || (next == Tok::LParen && self.same_line(1)) => self.word_not(),
             _ => ExprKind::Name(self.name_here()),
         }
     }

@@ -5,6 +5,7 @@ use crate::ast::*;
 use crate::codes;
 use crate::diag::Diagnostic;
 use crate::span::Span;
+use crate::text::precedence as prec;
 use crate::text::token::{Tok, Token};
 use crate::text::words;
 
@@ -80,14 +81,16 @@ impl Parser<'_> {
 
     /// `and`, and `or` between values, are reported and read as `&&` and `||`.
     pub(super) fn word_operator(&mut self) -> Option<BinaryOp> {
-        let (op, mark) = match self.word() {
-            "and" => (BinaryOp::AndAnd, "&&"),
-            "or" => (BinaryOp::OrOr, "||"),
+        let (word, op, mark) = match self.word() {
+            "and" => ("and", BinaryOp::AndAnd, "&&"),
+            "or" => ("or", BinaryOp::OrOr, "||"),
             _ => return None,
         };
-        let word = self.word();
         if self.lost || matches!(self.ahead(1).tok, Tok::Comma | Tok::RParen | Tok::RBracket | Tok::Assign) {
             return None;
+        }
+        if !self.first_in_statement(word) {
+            return Some(op);
         }
         let d = self.error(codes::FOREIGN_SYNTAX, self.here(), format!("`{word}` does not join conditions"));
         let d = d.help(format!("write `{mark}`"));
@@ -100,9 +103,20 @@ impl Parser<'_> {
         Some(op)
     }
 
+    /// False if the statement holds this slip already: one report tells enough.
+    fn first_in_statement(&mut self, word: &'static str) -> bool {
+        let first = !self.slips.contains(&word);
+        if first {
+            self.slips.push(word);
+        }
+        first
+    }
+
     pub(super) fn word_not(&mut self) -> ExprKind {
-        let d = self.error(codes::FOREIGN_SYNTAX, self.here(), "`not` does not negate a condition");
-        self.complain(d.help("write `!`"));
+        if self.first_in_statement("not") {
+            let d = self.error(codes::FOREIGN_SYNTAX, self.here(), "`not` does not negate a condition");
+            self.complain(d.help("write `!`"));
+        }
         self.bump();
         let operand = self.deeper(|p| p.postfix());
         let operand = operand.unwrap_or_else(|| self.error_expr());
@@ -250,32 +264,16 @@ impl Parser<'_> {
         let t = self.token();
         let mark = t.tok.mark();
         let first = self.pos == 0 || matches!(self.tokens[self.pos - 1].tok, Tok::LBrace);
-        let minus = t.tok == Tok::Minus && !self.touches(1) && t.first_on_line && !first;
-        let operator = matches!(
-            t.tok,
-            Tok::Plus
-                | Tok::Star
-                | Tok::Slash
-                | Tok::Percent
-                | Tok::At
-                | Tok::AndAnd
-                | Tok::OrOr
-                | Tok::Amp
-                | Tok::Pipe
-                | Tok::Caret
-                | Tok::Shl
-                | Tok::Shr
-                | Tok::EqEq
-                | Tok::NotEq
-                | Tok::Lt
-                | Tok::Le
-                | Tok::Gt
-                | Tok::Ge
-                | Tok::Dot
-                | Tok::Comma
-                | Tok::Assign
-        );
-        if !minus && !(operator && t.first_on_line && !first) {
+        if first || !t.first_on_line {
+            return None;
+        }
+        let continues = match t.tok {
+            // a sign touches what it stands before
+            Tok::Minus => !self.touches(1),
+            Tok::Dot | Tok::Comma | Tok::Assign => true,
+            other => prec::operator(other).is_some(),
+        };
+        if !continues {
             return None;
         }
         let d = self.error(codes::UNEXPECTED, self.here(), format!("a statement cannot begin with `{mark}`"));
@@ -365,7 +363,7 @@ impl Parser<'_> {
             Some(near) if self.ahead(1).tok == Tok::Word => {
                 let d = self.error(codes::UNKNOWN_WORD, self.here(), format!("`{word}` begins no item"));
                 self.complain(d.help(format!("did you mean `{near}`?")));
-                ITEM_WORDS.iter().copied().find(|w| *w == near).unwrap_or("")
+                words::ITEMS.iter().copied().find(|w| *w == near).unwrap_or("")
             }
             _ => "",
         }
@@ -404,5 +402,3 @@ impl Parser<'_> {
         None
     }
 }
-
-use crate::text::words::ITEMS as ITEM_WORDS;

@@ -8,6 +8,9 @@ use crate::text::lexer::unescape;
 use crate::text::token::{Tok, Token};
 use crate::text::words;
 
+/// Reports of an item whose braces do not match.
+const REPORTS_OF_A_BROKEN_ITEM: u32 = 3;
+
 impl Parser<'_> {
     pub(super) fn file(&mut self) -> (Option<Ident>, Vec<Item>) {
         let stage =
@@ -23,6 +26,9 @@ impl Parser<'_> {
             }
             let before = self.pos;
             let start = self.here();
+            if self.token().column == 0 {
+                self.reports_left = if self.braces_match() { u32::MAX } else { REPORTS_OF_A_BROKEN_ITEM };
+            }
             for kind in self.item() {
                 items.push(Item { kind, span: self.since(start) });
             }
@@ -55,6 +61,25 @@ impl Parser<'_> {
         self.brackets = 0;
         self.lost = false;
         self.suspect = None;
+    }
+
+    /// Does every brace from here to the next item at the left margin have its partner?
+    fn braces_match(&self) -> bool {
+        let mut open = 0i32;
+        for n in 0.. {
+            let t = self.ahead(n);
+            match t.tok {
+                Tok::End => break,
+                Tok::LBrace => open += 1,
+                Tok::RBrace => open -= 1,
+                _ if n > 0 && t.first_on_line && t.column == 0 && self.begins_item(n) => break,
+                _ => {}
+            }
+            if open < 0 {
+                break;
+            }
+        }
+        open == 0
     }
 
     fn begins_item(&self, n: usize) -> bool {

@@ -42,6 +42,9 @@ pub fn parse(file: FileId, sources: &Sources) -> (ast::File, Diagnostics) {
         depth: 0,
         height: 0,
         suspect: None,
+        slips: Vec::new(),
+        unclosed_at: None,
+        reports_left: u32::MAX,
     };
     let (stage, items) = parser.file();
     let tree = ast::File { stage, items, comments: lexed.comments, lines: lexed.lines };
@@ -66,6 +69,13 @@ pub(super) struct Parser<'a> {
     height: u32,
     /// The first brace whose closing one stands too far to the left.
     suspect: Option<Span>,
+    /// Foreign words that were reported in the current statement.
+    slips: Vec<&'static str>,
+    /// The token before which a `}` was reported to be missing.
+    unclosed_at: Option<usize>,
+    /// How many more reports the current item may give: few where its braces do not match, since then most of
+    /// what follows is misread.
+    reports_left: u32,
 }
 
 impl<'a> Parser<'a> {
@@ -171,15 +181,16 @@ impl<'a> Parser<'a> {
     /// Reports `d` unless the parser is lost, and gets lost.
     fn fail(&mut self, d: Diagnostic) {
         // the lexer reported what makes a token bad
-        if !self.lost && !self.at(Tok::Bad) {
-            self.diags.push(d);
+        if !self.at(Tok::Bad) {
+            self.complain(d);
         }
         self.lost = true;
     }
 
     /// Reports a mistake whose meaning is clear, and goes on.
     fn complain(&mut self, d: Diagnostic) {
-        if !self.lost {
+        if !self.lost && self.reports_left > 0 {
+            self.reports_left -= 1;
             self.diags.push(d);
         }
     }

@@ -48,6 +48,11 @@ impl Parser<'_> {
             self.bump();
             return;
         }
+        // the blocks around are not closed either: one report tells enough
+        if self.unclosed_at.replace(self.pos) == Some(self.pos) {
+            self.lost = true;
+            return;
+        }
         let opener = self.suspect.take().unwrap_or(span);
         let d = self
             .error(codes::UNCLOSED, opener, "this `{` is never closed")
@@ -102,6 +107,7 @@ impl Parser<'_> {
     fn statement(&mut self) -> Stmt {
         let start = self.here();
         let outer = std::mem::take(&mut self.height);
+        self.slips.clear();
         let kind = self.statement_kind();
         self.height = self.height.max(outer);
         Stmt { kind, span: self.since(start) }
@@ -138,9 +144,30 @@ impl Parser<'_> {
             "static_assert" => here && next.tok == Tok::LParen,
             "parallel" => operand || (here && next.tok == Tok::LParen),
             "grid" | "threads" => operand || (here && matches!(next.tok, Tok::LParen | Tok::Int)),
-            "copy" => operand || (here && next.tok == Tok::Dot && self.word_ahead(2) == "async"),
+            "copy" if here && next.tok == Tok::Dot => self.word_ahead(2) == "async",
+            "copy" | "gemm" => operand || (here && next.tok == Tok::LParen && self.arrow_on_line()),
             _ => operand,
         }
+    }
+
+    /// Is there a `->` outside brackets before the end of the line?
+    fn arrow_on_line(&self) -> bool {
+        let mut open = 0;
+        for n in 1.. {
+            let t = self.ahead(n);
+            match t.tok {
+                Tok::Arrow if open == 0 => return true,
+                Tok::LBrace | Tok::Semi if open == 0 => return false,
+                Tok::LParen | Tok::LBracket | Tok::LBrace => open += 1,
+                Tok::RParen | Tok::RBracket | Tok::RBrace if open > 0 => open -= 1,
+                Tok::RParen | Tok::RBracket | Tok::RBrace | Tok::End => return false,
+                _ => {}
+            }
+            if open == 0 && self.ahead(n + 1).first_on_line {
+                return false;
+            }
+        }
+        false
     }
 
     pub(super) fn infix_word(&self, n: usize) -> bool {

@@ -99,3 +99,22 @@ pub fn vector(k: &mut KernelBuilder, name: &str, mode: Mode, dtype: DType, dim: 
 pub fn ix(k: &mut KernelBuilder, v: i64) -> Result<ExprId> {
     k.c_index(v)
 }
+
+/// A program from text: its entry without generics to bind.
+#[track_caller]
+pub fn text(source: &str, entry: &str) -> Program {
+    text_with(source, &pantile_ir::elab::Request::new(entry))
+}
+
+#[track_caller]
+pub fn text_with(source: &str, request: &pantile_ir::elab::Request) -> Program {
+    use pantile_ir::elab::{Library, elaborate};
+    let mut sources = pantile_ir::span::Sources::default();
+    let (lib, diags) = Library::from_text("test.tile", source, &mut sources);
+    assert!(!diags.has_errors(), "does not load: {diags:#?}");
+    let arch = pantile_ir::target::Targets::shipped().arch("reference").expect("the reference").clone();
+    match elaborate(&lib, request, &arch, &mut sources) {
+        Ok(e) => e.program,
+        Err(d) => panic!("does not elaborate: {d:#?}"),
+    }
+}

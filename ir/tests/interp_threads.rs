@@ -192,7 +192,7 @@ fn collectives_need_all_their_threads() {
     let f = refused("var m: i32 = 0\nif A[t] < 7 { m = allreduce(max, A[t], over = t) }\nO[t] = m", codes::DIVERGENT);
     assert_eq!(f.thread, [("t".to_string(), 6)]);
     refused("if t < 4 {\nshared u: i32[4]\n}", codes::DIVERGENT);
-    gives("if g == 0 { O[t] = allreduce(add, 1, over = block) }", [8.0; 8]);
+    gives("if g == 0 { O[t] = allreduce(add, i32(1), over = block) }", [8.0; 8]);
 }
 
 #[test]

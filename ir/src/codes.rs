@@ -205,6 +205,39 @@ codes! {
     NOT_A_QUEUE = 631, "something else where a queue or turn is needed";
 
     // 7xx run time
+    READ_POISON = 701, "a read of what was never written";
+    UNINITIALISED = 702, "a variable that is read before it has a value";
+    OUT_OF_BOUNDS = 703, "an index outside its tensor or tile";
+    NEGATIVE_START = 704, "a region that starts below 0";
+    INVALID_ELEMENT = 705, "an invalid element of a tile read by index";
+    PARTIAL_TILE = 706, "a tile that must be full but is not";
+    RACE_THREADS = 707, "two threads that touch one element without order";
+    RACE_BLOCKS = 708, "two blocks that touch one element in one launch";
+    RACE_ROLES = 709, "two roles that touch one element without order";
+    VECTOR_DEPENDENCE = 710, "iterations of a `vectorized` loop that depend on one another";
+    NOT_COVERED = 711, "an element of an `out` tensor that is never written";
+    NOT_RESTORED = 712, "a zeroed workspace that is left changed";
+    INDEX_TOO_LARGE = 713, "an index that does not fit into 64 bits";
+    DIVIDED_BY_ZERO = 714, "an integer division by zero";
+    SHIFTED_TOO_FAR = 715, "a shift by the width of its type or more at run time";
+    CONVERSION_RANGE = 716, "a conversion of a value that the type does not have";
+    ASSERT_FAILED = 717, "an assertion that is false";
+    DIVERGENT = 718, "a collective that only some of its threads reach";
+    NOT_UNIFORM = 719, "a value that differs between threads that act together";
+    INACTIVE_LANE = 720, "a shuffle from a thread that is not there";
+    REDUCER_JOINED = 721, "a reducer that is updated after it was read";
+    BAD_COMBINER = 722, "a combiner that breaks its own laws";
+    BAD_STEP = 723, "a loop whose step is not positive";
+    DEADLOCK = 724, "roles that wait for one another";
+    TOKEN_MISUSE = 725, "a slot or turn used against its rules";
+    TOKEN_LOST = 726, "a slot that is never given back";
+    READ_IN_FLIGHT = 727, "a read of what an engine has yet to write";
+    CHANGED_IN_FLIGHT = 728, "a change of what an engine in flight reads or writes";
+    RELEASED_EARLY = 729, "a slot released while an engine reads it";
+    NOT_AWAITED = 730, "asynchronous work that is never awaited";
+    STEP_LIMIT = 731, "a program that runs too long";
+    ORDER_DEPENDENT = 732, "a result that depends on an order that is free";
+    NOT_VERIFIED = 733, "a program that was not checked before it ran";
 
     BIND_ARGUMENT = 750, "an argument that is missing, unknown or of the wrong kind";
     BIND_DTYPE = 751, "an argument of another element type";

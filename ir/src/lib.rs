@@ -12,6 +12,7 @@ pub mod builder;
 pub mod codes;
 pub mod diag;
 pub mod elab;
+pub mod interp;
 pub mod layout;
 pub mod math;
 pub mod num;

@@ -12,6 +12,7 @@ mod convert;
 mod emit;
 mod error;
 mod expr;
+mod externs;
 mod frame;
 mod gemm;
 mod jit;

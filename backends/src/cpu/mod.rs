@@ -31,4 +31,4 @@ mod value;
 pub use error::{CpuError, Result};
 pub use jit::Jit;
 pub use machine::{Host, Machine};
-pub use object::{Built, KernelCode, build};
+pub use object::{Built, KernelCode, build, identity};

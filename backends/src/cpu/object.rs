@@ -119,3 +119,9 @@ fn optimize(module: &Module<'_>, generator: &TargetMachine, threaded: bool) -> R
     options.set_loop_unrolling(threaded);
     module.run_passes("default<O2>", generator, options).map_err(|e| CpuError::Llvm(e.to_string()))
 }
+
+/// What the code's bytes depend on beside program and machine: the version of LLVM.
+pub fn identity() -> String {
+    let (major, minor, patch) = inkwell::support::get_llvm_version();
+    format!("LLVM {major}.{minor}.{patch}")
+}

@@ -204,22 +204,16 @@ impl<'c> Emit<'c> {
     /// Functions that are single instructions or compare-and-select; the others live in [`super::math`].
     pub fn simple_math(&self, f: MathFn, args: &[Val<'c>]) -> Option<Val<'c>> {
         let a = args[0];
-        let float = |v| Some(Val { v, ..a });
         Some(match f {
             MathFn::Min | MathFn::Max => self.min_max(f == MathFn::Max, a, args[1]),
             MathFn::Clamp => self.min_max(false, self.min_max(true, a, args[1]), args[2]),
-            MathFn::Abs if a.is_float() => return float(self.float_abs(a.v)),
-            MathFn::Abs if a.is_signed() => {
+            MathFn::Abs if !a.is_float() && a.is_signed() => {
                 let negated = self.unary(UnOp::Neg, a);
                 let zero = self.constant(a.elem, 0);
                 let below = self.binary(BinOp::Lt, a, zero, false);
                 self.choose(below, negated, a)
             }
-            MathFn::Abs => a,
-            MathFn::Floor => return float(self.unary_intrinsic("llvm.floor", a.v)),
-            MathFn::Ceil => return float(self.unary_intrinsic("llvm.ceil", a.v)),
-            MathFn::Round => return float(self.round_even(a.v)),
-            MathFn::Sqrt => self.settle(Val { v: self.sqrt(a.v), ..a }),
+            MathFn::Abs if !a.is_float() => a,
             MathFn::IsNan => {
                 Val { v: self.float_compare(FloatPredicate::UNO, a.v, a.v), elem: Elem::BOOL, lanes: a.lanes }
             }

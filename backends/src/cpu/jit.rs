@@ -23,8 +23,9 @@ unsafe impl Send for Jit {}
 unsafe impl Sync for Jit {}
 
 impl Jit {
-    /// Loads an object whose undefined symbols are among `externs`.
-    pub fn load(object: &[u8], externs: &[(&str, usize)]) -> Result<Jit, CpuError> {
+    /// Loads an object that [`super::build`] made.
+    pub fn load(object: &[u8]) -> Result<Jit, CpuError> {
+        let externs = super::externs::table();
         // SAFETY: plain calls of LLVM's C interface; every handle is checked and owned by `jit`.
         unsafe {
             let mut lljit = std::ptr::null_mut();
@@ -32,7 +33,7 @@ impl Jit {
             let jit = Jit { lljit };
             let dylib = LLVMOrcLLJITGetMainJITDylib(lljit);
             let mut pairs = Vec::with_capacity(externs.len());
-            for &(name, address) in externs {
+            for (name, address) in externs {
                 let name = symbol_name(name)?;
                 let flags = LLVMJITSymbolFlags {
                     GenericFlags: LLVMJITSymbolGenericFlags::LLVMJITSymbolGenericFlagsCallable as u8,
@@ -43,10 +44,8 @@ impl Jit {
                     Sym: LLVMJITEvaluatedSymbol { Address: address as u64, Flags: flags },
                 });
             }
-            if !pairs.is_empty() {
-                let unit = LLVMOrcAbsoluteSymbols(pairs.as_mut_ptr(), pairs.len());
-                check(LLVMOrcJITDylibDefine(dylib, unit))?;
-            }
+            let unit = LLVMOrcAbsoluteSymbols(pairs.as_mut_ptr(), pairs.len());
+            check(LLVMOrcJITDylibDefine(dylib, unit))?;
             let buffer = LLVMCreateMemoryBufferWithMemoryRangeCopy(
                 object.as_ptr().cast(),
                 object.len(),

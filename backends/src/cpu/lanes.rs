@@ -1,6 +1,6 @@
 //! Instructions on scalars and vectors alike.
 
-use super::emit::{Any, Emit};
+use super::emit::{Any, Emit, Int};
 use inkwell::types::BasicTypeEnum;
 use inkwell::{FloatPredicate, IntPredicate};
 
@@ -153,5 +153,16 @@ impl<'c> Emit<'c> {
     /// a·b + c, rounded once.
     pub fn fma(&self, a: Any<'c>, b: Any<'c>, c: Any<'c>) -> Any<'c> {
         self.intrinsic("llvm.fma", &[a.get_type()], &[a.into(), b.into(), c.into()]).expect("a value")
+    }
+
+    /// Whether any lane of a mask is set.
+    pub fn any_lane(&self, mask: Any<'c>) -> Int<'c> {
+        match mask {
+            Any::VectorValue(v) => {
+                let any = self.intrinsic("llvm.vector.reduce.or", &[v.get_type().into()], &[v.into()]);
+                any.expect("a value").into_int_value()
+            }
+            one => one.into_int_value(),
+        }
     }
 }

@@ -10,16 +10,14 @@ use inkwell::context::Context;
 use inkwell::module::Module;
 use inkwell::passes::PassBuilderOptions;
 use inkwell::targets::{FileType, TargetMachine};
+use pantile_abi::CpuAbi;
 use pantile_ir::program::{Kernel, Program};
 
-/// What the caller must know of one kernel's code.
+/// One kernel's code: its function's name and what its caller must know.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KernelCode {
     pub symbol: String,
-    /// bytes of scratch memory for one running range of blocks
-    pub scratch: u64,
-    /// messages of what may stop the kernel
-    pub faults: Vec<String>,
+    pub abi: CpuAbi,
 }
 
 /// Code of a whole program, kernels in the program's order.
@@ -88,7 +86,12 @@ fn function<'c>(
         result = if kernel.threads.is_some() { frame.threaded_body() } else { frame.stmts(&kernel.stmts) };
     });
     result?;
-    let code = KernelCode { symbol, scratch: frame.scratch_size(), faults: frame.faults.borrow().clone() };
+    let abi = CpuAbi {
+        scratch: frame.scratch_size(),
+        faults: frame.faults.borrow().clone(),
+        features: machine.features.clone(),
+    };
+    let code = KernelCode { symbol, abi };
     drop(frame);
     emit.end();
     Ok(code)
@@ -115,4 +118,10 @@ fn optimize(module: &Module<'_>, generator: &TargetMachine, threaded: bool) -> R
     options.set_loop_slp_vectorization(threaded);
     options.set_loop_unrolling(threaded);
     module.run_passes("default<O2>", generator, options).map_err(|e| CpuError::Llvm(e.to_string()))
+}
+
+/// What the code's bytes depend on beside program and machine: the version of LLVM.
+pub fn identity() -> String {
+    let (major, minor, patch) = inkwell::support::get_llvm_version();
+    format!("LLVM {major}.{minor}.{patch}")
 }

@@ -109,7 +109,7 @@ impl<'a, 'c> Frame<'a, 'c> {
         match &s.kind {
             StmtKind::If { cond, then, other } => {
                 let exchange = self.touched(s).with_itself() && self.is_uniform(*cond);
-                (self.holds_collective(s) || exchange).then(|| Node::If {
+                (self.holds_collective(s) || exchange || jumps_out(s)).then(|| Node::If {
                     stmt: s,
                     then: self.split(then),
                     other: self.split(other),
@@ -130,7 +130,9 @@ impl<'a, 'c> Frame<'a, 'c> {
     }
 
     fn holds_collective(&self, s: &Stmt) -> bool {
-        self.is_collective(s) || s.kind.blocks().iter().any(|b| b.iter().any(|s| self.holds_collective(s)))
+        let jump = matches!(s.kind, StmtKind::Break | StmtKind::Continue);
+        (!jump && self.is_collective(s))
+            || s.kind.blocks().iter().any(|b| b.iter().any(|s| self.holds_collective(s)))
     }
 
     fn is_collective(&self, s: &Stmt) -> bool {
@@ -142,6 +144,8 @@ impl<'a, 'c> Frame<'a, 'c> {
             | StmtKind::Update { local, .. } => tile(*local),
             StmtKind::Buffer { buffer } => self.buffer(*buffer).home != Home::Thread,
             StmtKind::Reducer { .. } | StmtKind::Parallel { .. } | StmtKind::Roles(_) => true,
+            // reached only where the loop itself stands outside the thread loops
+            StmtKind::Break | StmtKind::Continue => true,
             StmtKind::Op { op, .. } => match op {
                 Op::Atomic { at, .. } => matches!(at, AtomicPlace::Region(_)),
                 Op::Fold { values, .. } => values.iter().any(|&v| self.kernel.body.type_of(v).is_tile()),
@@ -387,5 +391,14 @@ impl Homes {
             .collect();
         all.sort();
         all
+    }
+}
+
+/// A jump whose loop lies outside the statement.
+fn jumps_out(s: &Stmt) -> bool {
+    match &s.kind {
+        StmtKind::Break | StmtKind::Continue => true,
+        StmtKind::If { then, other, .. } => then.iter().chain(other).any(jumps_out),
+        _ => false,
     }
 }

@@ -48,12 +48,12 @@ pub fn run(program: &Program, args: Args) -> f64 {
         std::fs::write("/tmp/kernel.s", asm).unwrap();
         std::fs::write("/tmp/kernel.ll", llvm).unwrap();
     }
-    let jit = Jit::load(&built.object, &[]).expect("loads");
+    let jit = Jit::load(&built.object).expect("loads");
     let code = &built.kernels[0];
     let address = jit.address(&code.symbol).expect("a symbol");
     // SAFETY: the object was made for this signature, and the words match the program's parameters.
     let entry: pantile_abi::CpuEntry = unsafe { std::mem::transmute(address) };
-    let mut scratch = vec![0u8; code.scratch as usize + 64];
+    let mut scratch = vec![0u8; code.abi.scratch as usize + 64];
     let at = scratch.as_mut_ptr();
     // SAFETY: stays inside the vector, which has 64 bytes to spare.
     let at = unsafe { at.add(at.align_offset(64)) };

@@ -253,6 +253,7 @@ codes! {
     FAULT = 762, "a kernel that stopped";
     HOST_FEATURE = 763, "a kernel built for another processor";
     LIBRARY = 764, "a library that cannot be loaded";
+    COMPILER = 765, "a machine compiler that failed";
 
     // 8xx targets and limits
     UNKNOWN_TARGET = 801, "a target that is not known";
@@ -266,6 +267,7 @@ codes! {
     TOO_MANY_THREADS = 820, "more threads than the target has";
     SHARED_LIMIT = 821, "more shared memory than the target has";
     WARP_WIDTH = 822, "a warp operation wider than the target's warp";
+    UNSUPPORTED = 830, "something that this target cannot run";
 
     // 9xx command line and files
     FILE_MISSING = 901, "a file that is not there";

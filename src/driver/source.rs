@@ -8,13 +8,25 @@ use std::path::Path;
 
 /// Reads a `.tile` file into `sources`; `-` is standard input.
 pub fn read_source(path: &Path, sources: &mut Sources) -> Result<FileId, Diagnostic> {
-    let shown = path.display().to_string();
-    if shown == "-" {
-        let text = std::io::read_to_string(std::io::stdin()).map_err(|e| unreadable("standard input", &e))?;
-        return Ok(sources.add("<stdin>", None, text));
+    let text = read_text(path)?;
+    Ok(match shown(path).as_str() {
+        STDIN => sources.add(STDIN, None, text),
+        name => sources.add(name, Some(path), text),
+    })
+}
+
+const STDIN: &str = "<stdin>";
+
+/// The name of a source in messages.
+pub(super) fn shown(path: &Path) -> String {
+    if path == Path::new("-") { STDIN.into() } else { path.display().to_string() }
+}
+
+pub(super) fn read_text(path: &Path) -> Result<String, Diagnostic> {
+    if path == Path::new("-") {
+        return std::io::read_to_string(std::io::stdin()).map_err(|e| unreadable("standard input", &e));
     }
-    let text = std::fs::read_to_string(path).map_err(|e| unreadable(&format!("`{shown}`"), &e))?;
-    Ok(sources.add(shown, Some(path), text))
+    std::fs::read_to_string(path).map_err(|e| unreadable(&format!("`{}`", path.display()), &e))
 }
 
 fn unreadable(what: &str, e: &std::io::Error) -> Diagnostic {

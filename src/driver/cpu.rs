@@ -1,0 +1,154 @@
+//! Native code on this machine: built by LLVM or taken from the cache, loaded by the JIT, run on all cores.
+
+use super::Compiled;
+use super::execute::{Ran, RunError, Value, views};
+use pantile_abi::{CpuEntry, Program};
+use pantile_backends::cpu::{Built, CpuError, Host, Jit, KernelCode, Machine, build};
+use pantile_ir::codes;
+use pantile_ir::diag::Diagnostic;
+use pantile_ir::print;
+use pantile_ir::span::Span;
+use pantile_ir::target::{Arch, Targets};
+use pantile_runtime::cache::{Cache, KeyBuilder};
+use pantile_runtime::cpu::{CpuLauncher, CpuModule};
+use pantile_runtime::{Error, ErrorKind, run_program};
+use std::collections::HashMap;
+use std::time::Instant;
+
+/// How native code is made and run.
+#[derive(Clone, Debug)]
+pub struct Options {
+    pub arch: Arch,
+    /// Keep code on disk between runs.
+    pub cache: bool,
+    /// Worker threads; `None` is one a core.
+    pub threads: Option<usize>,
+}
+
+/// The architecture of the target file that fits this machine best.
+pub fn host_arch(targets: &Targets) -> Option<&Arch> {
+    let host = Host::detect();
+    targets.best_cpu(&host.isa, |f| host.features.iter().any(|h| h == f))
+}
+
+/// A program ready to run.
+pub struct Loaded {
+    program: Program,
+    module: Module,
+}
+
+struct Module {
+    entries: HashMap<String, CpuEntry>,
+    /// owns the code that `entries` point to
+    _jit: Jit,
+}
+
+impl CpuModule for Module {
+    fn entry(&self, symbol: &str) -> pantile_runtime::Result<CpuEntry> {
+        let found = self.entries.get(symbol).copied();
+        found.ok_or_else(|| Error::new(ErrorKind::Library, format!("the code has no function `{symbol}`")))
+    }
+}
+
+/// Builds (or finds in the cache) and loads the code of a program.
+pub fn load(compiled: &Compiled, options: &Options) -> Result<Loaded, RunError> {
+    let machine = Machine::of(&options.arch).map_err(refusal)?;
+    machine.check_host(&Host::detect()).map_err(refusal)?;
+    let built = code(compiled, &machine, options)?;
+    let jit = Jit::load(&built.object).map_err(refusal)?;
+    let mut program = compiled.abi.clone();
+    let mut entries = HashMap::new();
+    for (abi, code) in program.kernels.iter_mut().zip(&built.kernels) {
+        let address = jit.address(&code.symbol).map_err(refusal)?;
+        // SAFETY: `build` gives every kernel exactly this signature, and the code outlives `entries` in `Module`.
+        let entry = unsafe { std::mem::transmute::<usize, CpuEntry>(address) };
+        entries.insert(code.symbol.clone(), entry);
+        abi.symbol = code.symbol.clone();
+        abi.cpu = Some(code.abi.clone());
+    }
+    Ok(Loaded { program, module: Module { entries, _jit: jit } })
+}
+
+fn code(compiled: &Compiled, machine: &Machine, options: &Options) -> Result<Built, RunError> {
+    let make = || build(&compiled.program, machine, false).map_err(refusal);
+    let Some(cache) = options.cache.then(Cache::open).flatten() else { return make() };
+    let key = KeyBuilder::new("cpu object")
+        .field(env!("CARGO_PKG_VERSION").as_bytes())
+        .field(pantile_backends::cpu::identity().as_bytes())
+        .field(format!("{machine:?}").as_bytes())
+        .field(print::print(&compiled.program).as_bytes())
+        .finish();
+    let bytes = cache.get_or_make(&key, || Ok::<_, RunError>(pack(&make()?)))?;
+    // an entry that cannot be read is made anew
+    unpack(&bytes).map_or_else(make, Ok)
+}
+
+/// Length of the description, the description, the object.
+fn pack(built: &Built) -> Vec<u8> {
+    let kernels: Vec<_> = built.kernels.iter().map(|k| (&k.symbol, &k.abi)).collect();
+    let head = serde_json::to_vec(&kernels).unwrap_or_default();
+    let mut bytes = (head.len() as u64).to_le_bytes().to_vec();
+    bytes.extend(head);
+    bytes.extend(&built.object);
+    bytes
+}
+
+fn unpack(bytes: &[u8]) -> Option<Built> {
+    let (len, rest) = bytes.split_first_chunk::<8>()?;
+    let (head, object) = rest.split_at_checked(u64::from_le_bytes(*len) as usize)?;
+    let kernels: Vec<(String, pantile_abi::CpuAbi)> = serde_json::from_slice(head).ok()?;
+    let kernels = kernels.into_iter().map(|(symbol, abi)| KernelCode { symbol, abi }).collect();
+    Some(Built { object: object.to_vec(), kernels, llvm: None, asm: None })
+}
+
+impl Loaded {
+    /// Runs once; the seconds it took.
+    pub fn run(&self, args: &mut [(String, Value)], threads: Option<usize>) -> Result<f64, RunError> {
+        let args = views(args);
+        let mut go = || {
+            let start = Instant::now();
+            let mut launcher = CpuLauncher::new(&self.module);
+            // SAFETY: every tensor is a live host array of the bound size, and `args` is borrowed for the whole run.
+            unsafe { run_program(&self.program, args.clone(), &mut launcher) }?;
+            Ok::<_, Error>(start.elapsed().as_secs_f64())
+        };
+        match threads {
+            None => Ok(go()?),
+            Some(n) => {
+                let pool = rayon::ThreadPoolBuilder::new().num_threads(n).build();
+                let pool = pool.map_err(|e| Error::new(ErrorKind::Library, format!("no threads: {e}")))?;
+                Ok(pool.install(go)?)
+            }
+        }
+    }
+}
+
+pub(super) fn execute(
+    compiled: &Compiled,
+    args: &mut [(String, Value)],
+    options: &Options,
+) -> Result<Ran, RunError> {
+    let seconds = load(compiled, options)?.run(args, options.threads)?;
+    Ok(Ran { prints: Vec::new(), seconds })
+}
+
+/// LLVM IR and assembly of a program.
+pub fn texts(compiled: &Compiled, arch: &Arch) -> Result<(String, String), RunError> {
+    let machine = Machine::of(arch).map_err(refusal)?;
+    let built = build(&compiled.program, &machine, true).map_err(refusal)?;
+    Ok((built.llvm.unwrap_or_default(), built.asm.unwrap_or_default()))
+}
+
+fn refusal(e: CpuError) -> RunError {
+    match e {
+        CpuError::Unsupported { ref help, span, .. } => {
+            Diagnostic::error(codes::UNSUPPORTED, span, e.to_string()).help(help.clone()).into()
+        }
+        CpuError::MissingFeatures { .. } => {
+            Error::new(ErrorKind::HostFeature, e.to_string())
+                .help("choose an older architecture, for example `--target cpu:x86-64-v3`, or `--target interp`")
+                .into()
+        }
+        other => Diagnostic::error(codes::COMPILER, Span::default(), other.to_string()).into(),
+    }
+}

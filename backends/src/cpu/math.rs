@@ -101,10 +101,10 @@ macro_rules! float {
             fn select(&self, m: Any<'c>, yes: Any<'c>, no: Any<'c>) -> Any<'c> {
                 self.e.pick(m, yes, no)
             }
-            fn to_bits(&self, a: Any<'c>) -> Any<'c> {
+            fn bits_of(&self, a: Any<'c>) -> Any<'c> {
                 self.e.bitcast(a, self.e.lanes_of(self.e.ctx.$int().into(), self.lanes))
             }
-            fn from_bits(&self, a: Any<'c>) -> Any<'c> {
+            fn of_bits(&self, a: Any<'c>) -> Any<'c> {
                 self.e.bitcast(a, self.e.lanes_of(self.e.ctx.$float().into(), self.lanes))
             }
             fn int_splat(&self, x: i64) -> Any<'c> {

@@ -95,6 +95,8 @@ codes! {
     WIDEN_BITS = 247, "a kernel that has no meaning in f64";
     GRID_VALUE = 248, "a grid that depends on data";
     SCALAR_MODE = 249, "a scalar that would be written";
+    TEST = 250, "a test that cannot be run";
+    UNFIT_TYPE = 251, "a type that the generics admit and the body does not";
     NO_ENTRY = 291, "a program without an entry";
     OPEN_BLOCK = 292, "blocks that do not match";
     COMBINE_SHAPE = 293, "a combiner whose parts do not match";

@@ -390,19 +390,14 @@ impl<'a> Elab<'a> {
             }
             None => return Value::Poison,
         };
-        if self.widen && to == DType::F64 {
-            let d = Diagnostic::error(
-                codes::WIDEN_BITS,
-                self.sp(span),
-                "a kernel that looks at the bits of floats has no meaning in f64",
-            );
+        let Some(value) = self.value(x, None) else { return Value::Poison };
+        if self.widen && (to == DType::F64 || self.elem(value).is_float()) {
+            let text = "a kernel that looks at the bits of floats has no meaning in f64";
+            let d = Diagnostic::error(codes::WIDEN_BITS, self.sp(span), text);
             self.report(d.help("compare with a reference kernel or fn instead of `widen`"));
             return Value::Poison;
         }
-        match self.value(x, None) {
-            Some(value) => self.push(Expr::Bits { to, value }, span).map_or(Value::Poison, Value::Expr),
-            None => Value::Poison,
-        }
+        self.push(Expr::Bits { to, value }, span).map_or(Value::Poison, Value::Expr)
     }
 
     /// A user's intrinsic, element by element.

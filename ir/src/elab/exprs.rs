@@ -9,11 +9,10 @@ use super::scope::Value;
 use crate::ast::{self, BinaryOp, ExprKind, Ident, UnaryOp};
 use crate::codes;
 use crate::diag::Diagnostic;
-use crate::program::{BinOp, Elem, Expr, ExprId, Type, UnOp};
+use crate::program::{BinOp, Elem, Expr, ExprId, UnOp};
 use crate::span::Span;
 use crate::typing::rules;
 use pantile_abi::DType;
-use std::rc::Rc;
 
 impl<'a> Elab<'a> {
     /// Elaborates an expression; `want` is the element type of its place, for numbers that have none of their own.
@@ -739,10 +738,3 @@ pub(crate) fn operator(op: BinaryOp) -> BinOp {
         BinaryOp::Rem => BinOp::Rem,
     }
 }
-
-/// The type of a value as users write it, for messages.
-pub(crate) fn type_words(ty: &Type) -> String {
-    ty.to_string()
-}
-
-pub(crate) type Parts = Rc<[Value]>;

@@ -428,7 +428,7 @@ impl<'a> Elab<'a> {
         }
     }
 
-    fn fn_body(&mut self, f: &'a ast::Fn, want: Option<Elem>) -> Value {
+    pub(crate) fn fn_body(&mut self, f: &'a ast::Fn, want: Option<Elem>) -> Value {
         let want = match &f.result {
             Some(ty) => match &ty.kind {
                 TypeKind::Elem(e) | TypeKind::Tile { elem: e, .. } => self.elem_type(e),

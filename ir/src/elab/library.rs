@@ -165,10 +165,6 @@ impl Library {
         &self.units[r.unit as usize].ast.items[r.item as usize]
     }
 
-    pub(crate) fn unit(&self, index: u32) -> &Unit {
-        &self.units[index as usize]
-    }
-
     /// The main file's items in order.
     pub fn main(&self) -> Option<&Unit> {
         self.units.first()

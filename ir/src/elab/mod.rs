@@ -7,6 +7,7 @@
 mod assign;
 mod bindings;
 mod calls;
+mod check;
 mod consts;
 mod convert;
 mod emit;
@@ -23,12 +24,15 @@ mod regions;
 mod request;
 mod scope;
 mod stmts;
+mod tests;
 mod threads;
 mod tiles;
 mod tokens;
 
+pub use check::check_all;
 pub use library::{BuiltIn, Files, Found, ItemRef, Library, Resolver, Unit, std_text};
 pub use request::{ArgInfo, Elaborated, ParamInfo, Request, Setting, elaborate};
+pub use tests::{Expectation, Given, Input, InputOp, Reference, TestCase, tests};
 
 pub(crate) use request::Choices;
 

@@ -2,7 +2,7 @@
 
 use super::bindings::{Slot, class_words};
 use super::consts::Const;
-use super::library::{Library, item_name};
+use super::library::{Entity, Library, item_name};
 use super::names::suggest;
 use super::{Elab, ItemRef};
 use crate::ast::{self, Generic, GenericKind, ItemKind};
@@ -251,17 +251,17 @@ impl<'a> Elab<'a> {
 
     fn find_entry(&mut self, name: &str) -> Option<ItemRef> {
         let lib = self.lib;
-        let found = lib.main_items().find(|(_, i)| item_name(i).is_some_and(|n| n.name == name));
         let runs = |k: &ItemKind| matches!(k, ItemKind::Kernel(_) | ItemKind::Op(_));
-        match found {
-            Some((r, item)) if runs(&item.kind) => return Some(r),
-            Some((_, item)) => {
+        match lib.lookup(0, name) {
+            Some(Entity::Item(r)) if runs(&lib.item(r).kind) => return Some(r),
+            Some(Entity::Item(r)) => {
+                let item = lib.item(r);
                 let span = item_name(item).map(|n| n.span).unwrap_or_default();
                 let text = format!("`{name}` is a {}, it cannot be run", super::library::item_kind(item));
                 let d = Diagnostic::error(codes::UNKNOWN_ENTRY, span, text);
                 self.report(d.help("kernels and ops are run"));
             }
-            None => {
+            _ => {
                 let entries = lib.entries();
                 let file = lib.main().map_or("the file", |u| u.name.as_str());
                 let mut d = Diagnostic::error(

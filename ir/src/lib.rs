@@ -11,6 +11,7 @@ pub mod ast;
 pub mod builder;
 pub mod codes;
 pub mod diag;
+pub mod effects;
 pub mod elab;
 pub mod interp;
 pub mod layout;

@@ -46,7 +46,11 @@ fn specialised(keep: u32) -> Program {
 }
 
 fn gemm_args(m: i64, n: i64, k: i64) -> Vec<pantile_ir::interp::ArgValue> {
-    vec![tensor(F32, &[m, k], |i| (i % 13) as f64), tensor(F32, &[k, n], |i| (i % 7) as f64), out(F32, &[m, n])]
+    vec![
+        tensor(F32, &[m, k], |i| (i % 13) as f64),
+        tensor(F32, &[k, n], |i| (i % 7) as f64),
+        out(F32, &[m, n]),
+    ]
 }
 
 #[test]
@@ -81,7 +85,10 @@ fn an_accumulator_in_flight_cannot_be_read() {
     let f = faults(&text(&source, "gemm"), gemm_args(16, 8, 16), codes::RELEASED_EARLY);
     assert!(f.message.contains("`held`"));
     let source = WARP_SPECIALISED.replace("KEEP", "1").replace("HELD", "held");
-    let source = source.replace("await mm keep 0\n        release held\n", "let early = c * 2.0\nawait mm keep 0\nrelease held\n");
+    let source = source.replace(
+        "await mm keep 0\n        release held\n",
+        "let early = c * 2.0\nawait mm keep 0\nrelease held\n",
+    );
     let f = faults(&text(&source, "gemm"), gemm_args(16, 8, 16), codes::READ_IN_FLIGHT);
     assert_eq!(f.tensor.as_deref(), Some("c"));
 }
@@ -98,7 +105,8 @@ fn pair(slots: u32, fill: &str, producer: &str, consumer: &str) -> Program {
     text(&source, "k")
 }
 
-const SEND: &str = "for n in 0..ceildiv(N, 4) {\nlet w = acquire r\ncopy.async A[n*4 +: 4] pad 0 -> w.t\ncommit w\n}";
+const SEND: &str =
+    "for n in 0..ceildiv(N, 4) {\nlet w = acquire r\ncopy.async A[n*4 +: 4] pad 0 -> w.t\ncommit w\n}";
 const TAKE: &str = "for n in 0..ceildiv(N, 4) {\nlet v = wait r\nO[n*4 +: 4] = v.t[:] * 2.0\nrelease v\n}";
 
 fn pair_args() -> Vec<pantile_ir::interp::ArgValue> {
@@ -124,7 +132,10 @@ fn a_ring_passes_tiles_in_order() {
 fn a_slot_that_is_not_released_ends_in_deadlock_or_is_reported() {
     let keep = "for n in 0..ceildiv(N, 4) {\nlet v = wait r\nO[n*4 +: 4] = v.t[:]\n}";
     pair_fails(SEND, keep, codes::TOKEN_LOST);
-    let f = pair_fails(SEND, "let v = wait r\nO[0 +: 4] = v.t[:]\nrelease v", codes::DEADLOCK);
+    let one = "let v = wait r\nO[0 +: 4] = v.t[:]\nrelease v";
+    let f = pair_fails(SEND, one, codes::TOKEN_LOST);
+    assert!(f.message.contains("the last 2 slots of `r`"), "{f}");
+    let f = faults(&pair(1, "counted", SEND, one), pair_args(), codes::DEADLOCK);
     assert!(f.label.contains("role `one` waits for an empty slot of `r`"), "{f:#?}");
     let once = "let w = acquire r\ncopy.async A[0 +: 4] -> w.t\ncommit w";
     let f = pair_fails(once, TAKE, codes::DEADLOCK);
@@ -164,7 +175,8 @@ fn data_in_flight_is_poison() {
     let f = pair_fails(&ragged, TAKE, codes::READ_POISON);
     assert_eq!(f.index, Some(vec![3]));
     // old contents are gone when a slot is filled again
-    let once = SEND.replace("copy.async A[n*4 +: 4] pad 0 -> w.t", "if n == 0 { copy.async A[n*4 +: 4] pad 0 -> w.t }");
+    let once = SEND
+        .replace("copy.async A[n*4 +: 4] pad 0 -> w.t", "if n == 0 { copy.async A[n*4 +: 4] pad 0 -> w.t }");
     pair_fails(&once, TAKE, codes::READ_POISON);
 }
 

@@ -36,14 +36,15 @@ fn a_block_may_not_read_what_another_writes() {
 
 #[test]
 fn atomics_of_blocks_are_excepted_but_plain_reads_are_not() {
-    let p = kernel("A: f32[N], S: inout f32[1]", "grid ceildiv(N, 8) as i\natomic_add(S[0 +: 1], sum(A[i*8 +: 8]))");
+    let p = kernel(
+        "A: f32[N], S: inout f32[1]",
+        "grid ceildiv(N, 8) as i\natomic_add(S[0 +: 1], sum(A[i*8 +: 8]))",
+    );
     let mut args = vec![tensor(F32, &[33], |_| 1.0), tensor(F32, &[1], |_| 0.0)];
     run(&p, &mut args).unwrap();
     assert_eq!(values(&args[1]), [33.0]);
-    let p = kernel(
-        "C: inout i32[1], O: out i32[N]",
-        "grid N as i\nlet n = atomic_add(C[0], 1)\nO[i] = C[0] + n",
-    );
+    let p =
+        kernel("C: inout i32[1], O: out i32[N]", "grid N as i\nlet n = atomic_add(C[0], 1)\nO[i] = C[0] + n");
     faults(&p, vec![tensor(I32, &[1], |_| 0.0), out(I32, &[3])], codes::RACE_BLOCKS);
 }
 
@@ -93,14 +94,19 @@ fn an_op_launches_kernels_over_a_workspace() {
             .map(|b| (b * 8..(b * 8 + 8).min(n)).fold(0f32, |s, i| s + noise(i) as f32))
             .collect();
         let want = sums.iter().fold(0f32, |s, &v| s + v);
-        assert_eq!(output(&p, vec![tensor(F32, &[n as i64], noise), out(F32, &[1])]), [f64::from(want)], "N = {n}");
+        assert_eq!(
+            output(&p, vec![tensor(F32, &[n as i64], noise), out(F32, &[1])]),
+            [f64::from(want)],
+            "N = {n}"
+        );
     }
 }
 
 #[test]
 fn a_workspace_holds_nothing_before_it_is_written() {
     let source = TWO_PASS.replace("launch parts(A, P)\n", "");
-    let f = faults(&text(&source, "total"), vec![tensor(F32, &[9], noise), out(F32, &[1])], codes::READ_POISON);
+    let f =
+        faults(&text(&source, "total"), vec![tensor(F32, &[9], noise), out(F32, &[1])], codes::READ_POISON);
     assert_eq!((f.tensor.as_deref(), f.kernel.as_deref()), (Some("P"), Some("join")));
 }
 

@@ -11,7 +11,12 @@ use pantile_ir::program::Program;
 
 /// `O[0] = e` over the scalars `n: i32`, `i: index`, `x: f32`.
 fn expression(ty: &str, e: &str) -> Program {
-    text(&format!("kernel k(n: i32, x: f32, A: f32[M], O: out {ty}[1]) {{\ngrid 1 as g\nlet i = M\nO[0] = {e}\n}}"), "k")
+    text(
+        &format!(
+            "kernel k(n: i32, x: f32, A: f32[M], O: out {ty}[1]) {{\ngrid 1 as g\nlet i = M\nO[0] = {e}\n}}"
+        ),
+        "k",
+    )
 }
 
 fn go(ty: DType, e: &str, n: i64, x: f32, m: i64) -> Result<f64, Code> {
@@ -71,10 +76,7 @@ fn a_fault_in_a_tile_names_element_and_operands() {
     assert_eq!(value("the tile's element"), Some("[2]"));
     assert_eq!((value("the left operand"), value("the right operand")), (Some("100"), Some("0")));
     // elements outside the tensor are not computed
-    let p = text(
-        "kernel k(A: i32[N], O: out i32[N]) {\ngrid 1 as g\nO[0 +: 8] = 100 / (A[0 +: 8])\n}",
-        "k",
-    );
+    let p = text("kernel k(A: i32[N], O: out i32[N]) {\ngrid 1 as g\nO[0 +: 8] = 100 / (A[0 +: 8])\n}", "k");
     assert_eq!(output(&p, vec![tensor(I32, &[2], |i| i as f64 - 2.0), out(I32, &[2])]), [-50.0, -100.0]);
 }
 
@@ -90,7 +92,10 @@ fn an_intrinsic_runs_by_its_meaning() {
 
 #[test]
 fn a_loop_without_end_is_given_up() {
-    let p = text("kernel k(n: i32, O: out i32[1]) {\ngrid 1 as g\nvar c: i32 = n\nwhile c > 0 { c = n }\nO[0] = c\n}", "k");
+    let p = text(
+        "kernel k(n: i32, O: out i32[1]) {\ngrid 1 as g\nvar c: i32 = n\nwhile c > 0 { c = n }\nO[0] = c\n}",
+        "k",
+    );
     let options = Options { max_steps: 10_000, ..Options::default() };
     faults_with(&p, vec![scalar(1), out(I32, &[1])], codes::STEP_LIMIT, &options);
     assert_eq!(output(&p, vec![scalar(0), out(I32, &[1])]), [0.0]);
@@ -98,7 +103,10 @@ fn a_loop_without_end_is_given_up() {
 
 #[test]
 fn the_step_of_a_loop_is_positive() {
-    let p = text("kernel k(n: i32, O: inout i32[9]) {\ngrid 1 as g\nfor i in 0..9 step index(n) { O[i] = 1 }\n}", "k");
+    let p = text(
+        "kernel k(n: i32, O: inout i32[9]) {\ngrid 1 as g\nfor i in 0..9 step index(n) { O[i] = 1 }\n}",
+        "k",
+    );
     let args = |n| vec![scalar(n), tensor(I32, &[9], |_| 0.0)];
     assert_eq!(output(&p, args(4)), [1., 0., 0., 0., 1., 0., 0., 0., 1.]);
     faults(&p, args(0), codes::BAD_STEP);

@@ -116,17 +116,16 @@ fn a_divergent_statement_is_one_step() {
     // a loop whose trip count differs
     refused("s[t] = A[t]\nfor i in 0..t {\ns[t] = 0\nO[t] = s[(t + 1) % 8]\n}", codes::RACE_THREADS);
     // of equal trip counts
-    gives(
-        "s[t] = A[t]\nfor i in 0..2 {\ns[t] = 9\nO[t] = s[(t + 1) % 8]\n}",
-        [9.0; 8],
-    );
+    gives("s[t] = A[t]\nfor i in 0..2 {\ns[t] = 9\nO[t] = s[(t + 1) % 8]\n}", [9.0; 8]);
 }
 
 #[test]
 fn a_barrier_of_a_warp_orders_a_divergent_statement() {
     let warp = |stmts: &str, code| {
         let p = text(
-            &format!("kernel k(O: inout i32[64]) {{\ngrid 1 as g\nthreads 64 as t ordered\nshared s: i32[64]\ns[t] = 0\nif t < 32 {{\n{stmts}\n}}\n}}"),
+            &format!(
+                "kernel k(O: inout i32[64]) {{\ngrid 1 as g\nthreads 64 as t ordered\nshared s: i32[64]\ns[t] = 0\nif t < 32 {{\n{stmts}\n}}\n}}"
+            ),
             "k",
         );
         let args = vec![tensor(I32, &[64], |_| -1.0)];
@@ -156,7 +155,10 @@ fn loops_run_in_lock_step_under_masks() {
 fn variables_have_a_value_before_they_are_read() {
     let f = refused("var x: i32\nif t < 5 { x = 1 }\nO[t] = x", codes::UNINITIALISED);
     assert_eq!(f.thread, [("t".to_string(), 5)]);
-    gives("var x: i32\nif t < 5 { x = 1 } else { x = 2 }\nO[t] = x", [1.0, 1.0, 1.0, 1.0, 1.0, 2.0, 2.0, 2.0]);
+    gives(
+        "var x: i32\nif t < 5 { x = 1 } else { x = 2 }\nO[t] = x",
+        [1.0, 1.0, 1.0, 1.0, 1.0, 2.0, 2.0, 2.0],
+    );
     let f = refused("var a: i32[4]\nfor v in 0..3 { a[v] = A[t] }\nO[t] = a[3]", codes::READ_POISON);
     assert!(f.message.contains("`a[3]`"), "{f}");
     refused("O[t] = s[t]", codes::READ_POISON);
@@ -176,7 +178,10 @@ fn an_index_outside_is_a_fault_unless_a_pad_is_stated() {
 
 #[test]
 fn lanes_of_a_vectorized_loop_are_independent() {
-    let f = refused("var a: i32[4]\na[0] = 0\nfor v in vectorized(3) { a[v + 1] = a[v] }\nO[t] = a[3]", codes::VECTOR_DEPENDENCE);
+    let f = refused(
+        "var a: i32[4]\na[0] = 0\nfor v in vectorized(3) { a[v + 1] = a[v] }\nO[t] = a[3]",
+        codes::VECTOR_DEPENDENCE,
+    );
     assert!(f.message.contains("`vectorized`"), "{f}");
     refused("var n: i32 = 0\nfor v in vectorized(3) { n += 1 }\nO[t] = n", codes::VECTOR_DEPENDENCE);
     gives("var n: i32 = 0\nfor v in unroll(3) { n += 1 }\nO[t] = n", [3.0; 8]);
@@ -189,7 +194,10 @@ fn lanes_of_a_vectorized_loop_are_independent() {
 #[test]
 fn collectives_need_all_their_threads() {
     gives("let m = allreduce(max, A[t], over = t)\nO[t] = m", [8.0; 8]);
-    let f = refused("var m: i32 = 0\nif A[t] < 7 { m = allreduce(max, A[t], over = t) }\nO[t] = m", codes::DIVERGENT);
+    let f = refused(
+        "var m: i32 = 0\nif A[t] < 7 { m = allreduce(max, A[t], over = t) }\nO[t] = m",
+        codes::DIVERGENT,
+    );
     assert_eq!(f.thread, [("t".to_string(), 6)]);
     refused("if t < 4 {\nshared u: i32[4]\n}", codes::DIVERGENT);
     gives("if g == 0 { O[t] = allreduce(add, i32(1), over = block) }", [8.0; 8]);
@@ -278,7 +286,10 @@ fn atomics_of_threads_do_not_race() {
     refused("atomic_add(s[0], 1)", codes::READ_POISON);
     refused("s[t] = 0\nif t == 0 { s[1] = 5 } else { atomic_add(s[1], 1) }", codes::RACE_THREADS);
     gives("s[t] = 0\natomic_max(s[1], A[t])\nO[t] = s[1]", [8.0; 8]);
-    gives("s[t] = 0\nlet old = atomic_cas(s[t], 0, A[t])\nO[t] = old + s[t]*10", [10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0]);
+    gives(
+        "s[t] = 0\nlet old = atomic_cas(s[t], 0, A[t])\nO[t] = old + s[t]*10",
+        [10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0],
+    );
 }
 
 #[test]
@@ -291,7 +302,10 @@ fn the_value_before_an_atomic_depends_on_the_order() {
 
 #[test]
 fn tile_statements_are_collective() {
-    gives("let x = A[0 +: 8]\ns[0 +: 8] = x * 2\nO[t] = s[7 - t]", [16.0, 14.0, 12.0, 10.0, 8.0, 6.0, 4.0, 2.0]);
+    gives(
+        "let x = A[0 +: 8]\ns[0 +: 8] = x * 2\nO[t] = s[7 - t]",
+        [16.0, 14.0, 12.0, 10.0, 8.0, 6.0, 4.0, 2.0],
+    );
     refused("if t < 4 {\nlet x = A[0 +: 8]\ns[0 +: 8] = x\n}", codes::DIVERGENT);
     refused("let x = A[t +: 1]\nO[0 +: 1] = x", codes::NOT_UNIFORM);
 }
@@ -335,7 +349,11 @@ fn thread_reducers_join_in_thread_order() {
         let mut lanes = [0f32; 8];
         (0..n).for_each(|i| lanes[i % 8] += noise(i) as f32);
         let used = lanes.iter().take(n).fold(0f32, |s, &l| s + l);
-        assert_eq!(output(&p, vec![tensor(F32, &[n as i64], noise), out(F32, &[1])]), [f64::from(used)], "N = {n}");
+        assert_eq!(
+            output(&p, vec![tensor(F32, &[n as i64], noise), out(F32, &[1])]),
+            [f64::from(used)],
+            "N = {n}"
+        );
     }
 }
 

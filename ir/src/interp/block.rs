@@ -69,7 +69,8 @@ impl<'p> Run<'p> {
                 }
             }
         }
-        self.finish(&mut agent).map_err(|f| self.annotate(f, &agent, coords))
+        let ended = self.finish(&mut agent).and_then(|()| self.check_rings());
+        ended.map_err(|f| self.annotate(f, &agent, coords))
     }
 
     fn finish(&mut self, agent: &mut Agent<'p>) -> Exec<()> {

@@ -8,6 +8,7 @@ use super::fault::{Exec, Fault, fault, malformed};
 use super::frame::{ForFrame, Frame};
 use super::memory::{Home, MemId, Memory};
 use super::queue::{InFlight, QueueState, TurnState};
+use super::run::Run;
 use super::value::Value;
 use crate::codes;
 use crate::program::*;
@@ -342,5 +343,25 @@ impl<'p> Cx<'_, 'p> {
         let message = format!("a slot of `{ring}` is never {verb}");
         let f = fault(codes::TOKEN_LOST, message).at(token.born).named(ring);
         Err(f.help(format!("every slot that is taken is {verb} once on every path")))
+    }
+}
+
+impl Run<'_> {
+    /// At the end of a block: what was filled must have been read by every consumer.
+    pub fn check_rings(&self) -> Exec<()> {
+        for ((id, ring), state) in self.kernel.rings.iter().zip(&self.engines.rings) {
+            let read = state.readers.iter().map(|r| r.waited).min().unwrap_or(0);
+            let left = state.committed - read;
+            if left > 0 {
+                let slots = if left == 1 { "slot".into() } else { format!("{left} slots") };
+                let message =
+                    format!("the last {slots} of `{}` that its producer filled are never read", ring.name);
+                return Err(fault(codes::TOKEN_LOST, message)
+                    .at(self.kernel.rings.span(id))
+                    .named(&ring.name)
+                    .help("producer and consumer run the same number of steps"));
+            }
+        }
+        Ok(())
     }
 }

@@ -225,7 +225,7 @@ mod tests {
         assert_eq!((s.valid.lo.to_vec(), s.valid.hi.to_vec(), s.data), (vec![1, 0], vec![2, 1], vec![3]));
         assert_eq!(t.slice(&[(2, None), (0, Some(5))]).data, [4, 5, 6, 7]);
         assert_eq!(t.slice(&[(3, None), (0, Some(5))]).valid.count(), 0);
-        assert_eq!(t.slice(&[(3, Some(1)), (0, Some(5))]).data, []);
+        assert!(t.slice(&[(3, Some(1)), (0, Some(5))]).data.is_empty());
     }
 
     #[test]

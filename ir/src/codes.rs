@@ -265,7 +265,6 @@ codes! {
     TARGET_MISSING = 805, "a value that a targets file must state";
     TARGET_INHERITS = 806, "an architecture or chip that leans on another wrongly";
     TARGET_MAP = 807, "a lane map or template that does not fit its instruction";
-    BAD_LAYOUT = 808, "layout text that cannot be read";
     TOO_MANY_THREADS = 820, "more threads than the target has";
     SHARED_LIMIT = 821, "more shared memory than the target has";
     WARP_WIDTH = 822, "a warp operation wider than the target's warp";

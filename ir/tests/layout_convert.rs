@@ -4,11 +4,12 @@ mod layout_support;
 
 use layout_support::{Rng, address, fragment, holdings, place, reorder};
 use pantile_ir::layout::{
-    Axis, Banks, Conversion, Layout, Prices, Scope, Shared, Step, Symbols, convert, parse_layout,
+    Access, Axis, Banks, Conversion, Layout, Prices, Scope, Shared, Step, Symbols, convert, parse_layout,
 };
+use pantile_ir::target::Targets;
 use std::collections::BTreeMap;
 
-const PRICES: Prices = Prices {
+const PRICES: Prices<'static> = Prices {
     shuffle: 4.0,
     select: 2.0,
     shared_store: 4.0,
@@ -16,6 +17,7 @@ const PRICES: Prices = Prices {
     barrier: 30.0,
     max_bytes: 16,
     banks: Banks { count: 32, bytes: 4, phase: 128, lanes: 32 },
+    moves: &[],
 };
 
 fn layout(text: &str) -> Layout {
@@ -64,14 +66,14 @@ fn run(src: &Layout, dst: &Layout, plan: &Conversion, element_bytes: u64) {
                     }
                 }
             }
-            Step::Shared { tile, store_vector, load_vector, .. } => {
-                vectors(&old, tile, src, *store_vector * element_bytes, element_bytes);
+            Step::Shared { tile, store, load, .. } => {
+                vectors(&old, tile, src, store, element_bytes);
                 let memory: BTreeMap<u64, Element> = old
                     .values()
                     .map(|e| (address(tile, &reorder(src, &tile.layout, e)), e.clone()))
                     .collect();
                 let wanted = holdings(dst);
-                vectors(&wanted, tile, dst, *load_vector * element_bytes, element_bytes);
+                vectors(&wanted, tile, dst, load, element_bytes);
                 for ((t, r), e) in wanted {
                     let from = address(tile, &reorder(dst, &tile.layout, &e));
                     now.insert((t, r), reorder(src, src, memory.get(&from).expect("stored")));
@@ -90,7 +92,9 @@ fn run(src: &Layout, dst: &Layout, plan: &Conversion, element_bytes: u64) {
 }
 
 /// Every access is a whole aligned vector of one thread.
-fn vectors(held: &Registers, tile: &Shared, frag: &Layout, bytes: u64, element: u64) {
+fn vectors(held: &Registers, tile: &Shared, frag: &Layout, access: &Access, element: u64) {
+    let Access::Vector(width) = access else { return };
+    let bytes = width * element;
     let mut per: BTreeMap<u64, Vec<u64>> = BTreeMap::new();
     for ((t, _), e) in held {
         per.entry(*t).or_default().push(address(tile, &reorder(frag, &tile.layout, e)));
@@ -225,4 +229,67 @@ fn nibbles_never_go_through_memory() {
     );
     assert!(wide.expect_err("across warps").contains("4 bits"));
     assert_eq!(place(&src, &[1, 9])[Axis::Thr], 5);
+}
+
+/// The element that a matrix move hands to register `i` of thread `t` from the block at (row, col).
+fn blocks_agree(frag: &Layout, map: &Layout, rows: usize, cols: usize, block: (u64, u64)) {
+    let (m, n) = (frag.dims[rows].extent(), frag.dims[cols].extent());
+    for (row, col) in (0..m / block.0).flat_map(|r| (0..n / block.1).map(move |c| (r * block.0, c * block.1)))
+    {
+        let at = |r: u64, c: u64| {
+            let mut index = [0; 2];
+            (index[rows], index[cols]) = (row + r, col + c);
+            place(frag, &index)
+        };
+        let (base, warp) = (at(0, 0)[Axis::Reg], at(0, 0)[Axis::Thr]);
+        for (r, c) in (0..block.0).flat_map(|r| (0..block.1).map(move |c| (r, c))) {
+            let (found, wanted) = (at(r, c), place(map, &[r, c]));
+            assert_eq!(found[Axis::Thr], warp + wanted[Axis::Thr], "{frag}");
+            assert_eq!(found[Axis::Reg], base + wanted[Axis::Reg], "{frag}");
+        }
+    }
+}
+
+#[test]
+fn matrix_moves_fit_where_the_digits_repeat_their_map() {
+    let targets = Targets::shipped();
+    let moves = targets.arch("sm_90a").expect("shipped").block_moves();
+    assert_eq!(moves.len(), 4, "the exchange between registers goes nowhere near memory");
+    let acc = layout("m: 4@thr*32, 2@reg*2, 8@thr*4 ; n: 8@reg*4, 4@thr, 2@reg");
+    let swizzled = |text: &str| parse_layout(text, &Symbols::default()).expect("a tile");
+    let rows = swizzled("m: 64@mem*128 ; n: 64@mem*2 ; xor<3,4,3> align 1024");
+    let columns = swizzled("n: 64@mem*128 ; m: 64@mem*2 ; xor<3,4,3> align 1024");
+    let named = |name: &str| moves.iter().find(|m| m.name == name).expect("shipped");
+    let plain = named("stmatrix").fit(&acc, &rows, &PRICES.banks).expect("rows");
+    assert_eq!((plain.rows.as_str(), plain.blocks, plain.ways), ("m", 64, 1));
+    blocks_agree(&acc, &named("stmatrix").map, 0, 1, (8, 8));
+    let turned = named("stmatrix.trans").fit(&acc, &columns, &PRICES.banks).expect("columns");
+    assert_eq!((turned.rows.as_str(), turned.blocks, turned.ways), ("n", 64, 1));
+    blocks_agree(&acc, &named("stmatrix.trans").map, 1, 0, (8, 8));
+    assert!(named("stmatrix").fit(&acc, &columns, &PRICES.banks).is_none());
+    assert!(named("stmatrix.trans").fit(&acc, &rows, &PRICES.banks).is_none());
+    let unswizzled = swizzled("m: 64@mem*128 ; n: 64@mem*2 ; align 16");
+    assert_eq!(named("stmatrix").fit(&acc, &unswizzled, &PRICES.banks).map(|f| f.ways), Some(8));
+    let askew = swizzled("m: 64@mem*136 ; n: 64@mem*2 ; align 16");
+    assert!(named("stmatrix").fit(&acc, &askew, &PRICES.banks).is_none(), "rows of a block must be aligned");
+    let squad = layout("m: 4@reg*8, 16@thr*8 ; n: 8@reg, 8@thr");
+    assert!(named("stmatrix").fit(&squad, &rows, &PRICES.banks).is_none());
+}
+
+#[test]
+fn detours_use_matrix_moves_where_they_are_cheaper() {
+    let targets = Targets::shipped();
+    let arch = targets.arch("sm_90a").expect("shipped");
+    let moves = arch.block_moves();
+    let prices = arch.prices(&moves).expect("known");
+    let acc = layout("m: 4@thr*32, 2@reg*2, 8@thr*4 ; n: 8@reg*4, 4@thr, 2@reg");
+    let rows = layout("m: 4@reg*8, 16@thr*8 ; n: 8@thr, 8@reg");
+    let found = convert(&acc, &rows, 16, &prices).expect("convertible");
+    run(&acc, &rows, &found, 2);
+    match &found.steps[..] {
+        [Step::Shared { store: Access::Blocks(name), load: Access::Vector(8), .. }] => {
+            assert_eq!(name, "stmatrix")
+        }
+        other => panic!("{other:?}"),
+    }
 }

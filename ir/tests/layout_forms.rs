@@ -4,8 +4,8 @@ mod layout_support;
 
 use layout_support::{Rng, fragment};
 use pantile_ir::layout::{
-    Axis, Digit, Dim, Layout, Shared, Symbols, Xor, cover, cover_layout, draw, explain, parse, parse_layout,
-    svg, unify,
+    Axis, Digit, Dim, Layout, Shared, Symbols, Xor, contiguous, cover, cover_layout, draw, explain,
+    fragment_text, parse, parse_layout, svg, tile_text, unify,
 };
 use proptest::prelude::*;
 
@@ -68,6 +68,8 @@ fn mistakes_are_pointed_at() {
     at("rep 4@thr", "rep 4@thr", "needs a dim");
     at("m: 99999999999999999999@reg", "99999999999999999999", "too large");
     at("m: 1000000@mem*1000000000", "m: 1000000@mem*1000000000", "too large");
+    at("m: 1000000@reg ; rep 1000000@thr, 1000@cta", "m: 1000000@reg", "too large");
+    at("m: ((((((((((((((((((1@reg", "1@reg", "nested too deeply");
     at("m: ", "", "the text ends");
     at("m: 8 thr", "thr", "`@` and an axis are missing");
 }
@@ -209,4 +211,31 @@ fn guards_reach_the_layout() {
         tile("n: 4@reg < 4").layout,
         Layout::new(vec![Dim::new("n", vec![Digit::new(4, Axis::Reg, 1)])])
     );
+}
+
+#[test]
+fn placements_beside_declarations() {
+    let swizzle = tile_text("xor<3, 4, 3>", &[128, 64], 2).expect("a swizzle");
+    assert_eq!(
+        swizzle,
+        Shared { layout: contiguous(&[128, 64], 2), xor: Some(Xor::new(3, 4, 3)), align: 1024 }
+    );
+    assert_eq!(swizzle.layout.to_string(), "d0: 128@mem*128 ; d1: 64@mem*2");
+    assert_eq!(swizzle.beside(&[128, 64], 2).as_deref(), Some("xor<3,4,3>"));
+    let chunks = "m: 128@mem*128 ; k: 2@mem*16384, 64@mem*2 ; xor<3,4,3>";
+    let tile = tile_text(chunks, &[128, 128], 2).expect("a layout");
+    assert_eq!(
+        tile.beside(&[128, 128], 2).as_deref(),
+        Some("d0: 128@mem*128 ; d1: 2@mem*16384, 64@mem*2 ; xor<3,4,3>")
+    );
+    assert_eq!(tile_text(&tile.beside(&[128, 128], 2).expect("text"), &[128, 128], 2), Ok(tile));
+    assert_eq!(Shared::plain(contiguous(&[4, 5], 4), 16).beside(&[4, 5], 4), None);
+    let why = |text: &str| tile_text(text, &[4, 8], 2).expect_err(text).message;
+    assert!(why("m: 4@mem*8 ; k: 8@mem*2").contains("share bytes"));
+    assert!(why("m: 4@mem*16 ; k: 4@mem*2").contains("shape"));
+    assert!(why("m: 4@thr ; k: 8@mem*2").contains("no digits on thr"));
+    assert!(why("swizzled").contains("no swizzle"));
+    assert!(fragment_text("m: 4@thr*2 ; k: 2@thr, 4@reg", &[4, 8]).is_ok());
+    assert!(fragment_text("m: 4@thr*2 ; k: 2@thr, 4@mem", &[4, 8]).is_err());
+    assert!(fragment_text("m: 4@thr*4 ; k: 2@thr, 4@reg", &[4, 8]).is_err());
 }

@@ -226,6 +226,12 @@ fn mistakes_in_rows() {
         "\"crew\"",
         "the teams are",
     );
+    expect(
+        &row(&format!("m = \"1..=4000\"\nn = \"1..=4000\"\nk = 8\n{types}")),
+        codes::TARGET_VALUE,
+        "\"1..=4000\"",
+        "at most 4096 shapes",
+    );
     let (found, _) = load(&row("m = 16\nn = 8\ntypes = []"));
     let all = found.expect_err("no k, no types");
     assert!(all.iter().any(|d| d.message.contains("does not state `k`")));

@@ -445,7 +445,6 @@ impl<'a> Elab<'a> {
             Some(e) => self.alignment(e),
             None => None,
         };
-        let layout = layout.as_deref().and_then(|text| self.shared_layout(text, span));
         let team = over.as_ref().and_then(|t| self.team_named(t));
         let (Some(elem), Some(shape)) = (elem, shape) else { return self.declare(name, Value::Poison) };
         let Elem::D(elem) = elem else {
@@ -454,6 +453,8 @@ impl<'a> Elab<'a> {
             return self.declare(name, Value::Poison);
         };
         let home = if *shared { Home::Shared } else { Home::Fragment };
+        let layout =
+            layout.as_deref().and_then(|text| self.placement(text, Elem::D(elem), &shape, *shared, span));
         self.buffer(name, home, elem, shape, align, layout, team, span);
     }
 

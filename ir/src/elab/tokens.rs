@@ -8,6 +8,7 @@ use super::scope::Value;
 use crate::ast::{self, ExprKind, Ident, Named, StmtKind as A};
 use crate::codes;
 use crate::diag::Diagnostic;
+use crate::layout;
 use crate::program::plan::{self, Key};
 use crate::program::*;
 use crate::span::Span;
@@ -86,7 +87,7 @@ impl<'a> Elab<'a> {
             None => None,
         };
         let layout = match &f.layout {
-            Some(text) => Some(self.shared_layout(text, span)?),
+            Some(text) => Some(self.placement(text, elem?, shape.as_ref()?, true, span)?),
             None => None,
         };
         Some(RingField { name: f.name.name.clone(), elem: elem?, shape: shape?, layout, align })
@@ -425,13 +426,31 @@ impl<'a> Elab<'a> {
         None
     }
 
-    pub(crate) fn shared_layout(&mut self, text: &str, span: Span) -> Option<crate::layout::Shared> {
-        let d = Diagnostic::error(
-            codes::LAYOUT_TEXT,
-            self.sp(span),
-            format!("the layout `{text}` cannot be read"),
-        );
-        self.report(d);
-        None
+    /// The swizzle or layout written beside a declaration of shared memory or of a fragment.
+    pub(crate) fn placement(
+        &mut self,
+        text: &str,
+        elem: Elem,
+        shape: &[u32],
+        shared: bool,
+        span: Span,
+    ) -> Option<layout::Shared> {
+        let shape: Vec<u64> = shape.iter().map(|e| u64::from(*e)).collect();
+        let bits = if let Elem::D(d) = elem { d.bits() } else { 64 };
+        let bytes = u64::from(bits.div_ceil(8));
+        let found = if shared {
+            layout::tile_text(text, &shape, bytes)
+        } else {
+            layout::fragment_text(text, &shape).map(|l| layout::Shared::plain(l, 1))
+        };
+        match found {
+            Ok(tile) => Some(tile),
+            Err(why) => {
+                let message = format!("the layout `{text}` cannot be used: {}", why.message);
+                let d = Diagnostic::error(codes::LAYOUT_TEXT, self.sp(span), message);
+                self.report(why.help.into_iter().fold(d, Diagnostic::help));
+                None
+            }
+        }
     }
 }

@@ -1,9 +1,10 @@
 //! Conversion of a fragment from one layout to another, by the cheapest of: nothing, renaming registers, choosing
 //! registers by lane, shuffles, exchanging lane digits with register digits, or a detour through shared memory.
 
-use super::banks::{Conflicts, conflicts};
+use super::banks::conflicts;
 use super::{
-    Axis, Banks, Candidate, Digit, Layout, Piece, Shared, VectorLimits, free_candidates, relate, vector_width,
+    Axis, Banks, BlockMove, Candidate, Digit, Layout, Piece, Shared, VectorLimits, free_candidates, relate,
+    vector_width,
 };
 
 /// One step of a conversion. Threads and registers are numbered from 0; registers count elements.
@@ -19,7 +20,16 @@ pub enum Step {
     /// places: a butterfly round that moves half of the registers.
     Exchange { lane: u64, reg: u64 },
     /// store to shared memory, synchronise the scope, load
-    Shared { tile: Shared, name: String, store_vector: u64, load_vector: u64, scope: Scope },
+    Shared { tile: Shared, name: String, store: Access, load: Access, scope: Scope },
+}
+
+/// How the registers of a warp reach shared memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// each thread its own, that many elements at once
+    Vector(u64),
+    /// by the matrix move of that name
+    Blocks(String),
 }
 
 /// Whom the two halves of a detour must synchronise.
@@ -38,9 +48,9 @@ pub struct Conversion {
     pub cost: f64,
 }
 
-/// Relative prices of one warp's instruction, on 32-bit words.
+/// Relative prices of one warp's instruction, on 32-bit words; of shared memory, of one phase of its banks.
 #[derive(Clone, Copy, Debug)]
-pub struct Prices {
+pub struct Prices<'a> {
     pub shuffle: f64,
     pub select: f64,
     pub shared_store: f64,
@@ -49,6 +59,7 @@ pub struct Prices {
     /// widest access to shared memory
     pub max_bytes: u64,
     pub banks: Banks,
+    pub moves: &'a [BlockMove],
 }
 
 /// Where a digit counts, seen from a warp of `Banks::lanes` threads that shuffles reach.
@@ -138,13 +149,13 @@ fn slot((axis, stride): (Axis, u64), scale: u64, lanes: u64) -> Slot {
     }
 }
 
-struct Planner {
+struct Planner<'a> {
     moves: Vec<Move>,
     src_rep: Vec<Digit>,
     dst_rep: Vec<Digit>,
     lanes: u64,
     bits: u32,
-    prices: Prices,
+    prices: Prices<'a>,
 }
 
 /// Where the elements of the new layout come from, as sums of a part by register and a part by thread.
@@ -155,7 +166,7 @@ struct Sources {
     thread_by_thread: Vec<u64>,
 }
 
-impl Planner {
+impl Planner<'_> {
     fn plan(mut self, size: (u64, u64)) -> Option<Conversion> {
         let fixed = |m: &Move| match (m.src, m.dst) {
             (Slot::Lane(_) | Slot::Reg(_), Slot::Lane(_) | Slot::Reg(_)) => true,
@@ -318,26 +329,40 @@ fn detour(
     element_bytes: u64,
     prices: &Prices,
 ) -> Result<Conversion, String> {
-    let side = |frag: &Layout| -> Result<(u64, Conflicts), String> {
-        let relation = relate(frag, &c.shared.layout).map_err(|why| why.to_string())?;
-        let limits = VectorLimits {
-            max_bytes: prices.max_bytes,
-            align: c.shared.align,
-            xor_base: c.shared.xor.map(|x| x.base),
-        };
-        let vector = vector_width(&relation, element_bytes, &limits);
-        let found = conflicts(&relation, &c.shared, element_bytes, vector, &prices.banks);
-        Ok((vector, found))
-    };
-    let ((store_vector, stores), (load_vector, loads)) = (side(src)?, side(dst)?);
-    let warps = |l: &Layout| l.size(Axis::Thr).div_ceil(prices.banks.lanes).max(1) as f64;
+    let (store, stored) = side(src, &c.shared, element_bytes, false, prices)?;
+    let (load, loaded) = side(dst, &c.shared, element_bytes, true, prices)?;
     let scope = scope(src, dst, prices.banks.lanes);
     let sync = if scope == Scope::Warp { 1.0 } else { prices.barrier };
-    let cost = prices.shared_store * stores.cycles as f64 / warps(src)
-        + sync
-        + prices.shared_load * loads.cycles as f64 / warps(dst);
-    let step = Step::Shared { tile: c.shared, name: c.name, store_vector, load_vector, scope };
-    Ok(Conversion { steps: vec![step], cost })
+    let step = Step::Shared { tile: c.shared, name: c.name, store, load, scope };
+    Ok(Conversion { steps: vec![step], cost: stored + sync + loaded })
+}
+
+/// The cheapest way of one half of a detour, and its price for one warp: an issue slot an instruction, and the phases
+/// of the banks.
+fn side(
+    frag: &Layout,
+    tile: &Shared,
+    element_bytes: u64,
+    load: bool,
+    prices: &Prices,
+) -> Result<(Access, f64), String> {
+    let relation = relate(frag, &tile.layout).map_err(|why| why.to_string())?;
+    let limits =
+        VectorLimits { max_bytes: prices.max_bytes, align: tile.align, xor_base: tile.xor.map(|x| x.base) };
+    let vector = vector_width(&relation, element_bytes, &limits);
+    let found = conflicts(&relation, tile, element_bytes, vector, &prices.banks);
+    let warps = frag.size(Axis::Thr).div_ceil(prices.banks.lanes).max(1) as f64;
+    let phase = if load { prices.shared_load } else { prices.shared_store };
+    let price = |accesses: u64, cycles: u64| (accesses as f64 + phase * cycles as f64) / warps;
+    let mut best = (Access::Vector(vector), price(found.accesses, found.cycles));
+    for m in prices.moves.iter().filter(|m| m.loads == load && m.element_bytes == element_bytes) {
+        let Some(fit) = m.fit(frag, tile, &prices.banks) else { continue };
+        let cost = price(fit.blocks.div_ceil(m.blocks), fit.blocks * fit.ways);
+        if cost < best.1 {
+            best = (Access::Blocks(m.name.clone()), cost);
+        }
+    }
+    Ok(best)
 }
 
 /// The smallest team inside which all elements stay.

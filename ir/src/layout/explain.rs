@@ -19,7 +19,7 @@ pub fn explain(text: &str) -> Result<String, Diagnostic> {
 pub fn explain_in(text: &str, file: FileId) -> Result<String, Diagnostic> {
     let tile = parse_layout(text, &Symbols::default()).map_err(|e| {
         let span = Span::new(file, e.at.start, e.at.end);
-        let d = Diagnostic::error(codes::BAD_LAYOUT, span, e.message);
+        let d = Diagnostic::error(codes::LAYOUT_TEXT, span, e.message);
         match e.help {
             Some(help) => d.help(help),
             None => d,

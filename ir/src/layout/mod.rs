@@ -9,6 +9,7 @@
 //! limits and prices come in as arguments.
 
 mod banks;
+mod blocks;
 mod canon;
 mod convert;
 mod cover;
@@ -17,18 +18,21 @@ mod explain;
 mod relate;
 mod swizzle;
 mod text;
+mod tile;
 mod unify;
 mod vector;
 
 pub use banks::{Banks, Conflicts, bank_conflicts, bank_conflicts_of};
+pub use blocks::{BlockFit, BlockMove};
 pub use canon::{Inverse, Source, Uneven};
-pub use convert::{Conversion, Prices, Scope, Step, convert};
+pub use convert::{Access, Conversion, Prices, Scope, Step, convert};
 pub use cover::{Cover, cover, cover_layout};
 pub use draw::{draw, svg};
 pub use explain::{explain, explain_in};
 pub use relate::{Chunked, Fit, Mismatch, Part, Piece, Relation, fit, relate, relate_boxes};
 pub use swizzle::{Candidate, Score, User, choose_swizzle, free_candidates};
-pub use text::{Expr, Parsed, Symbols, TextError, parse, parse_layout};
+pub use text::{Expr, OpenDigit, OpenDim, Parsed, Symbols, TextError, parse, parse_layout};
+pub use tile::{contiguous, fragment_text, tile_text};
 pub use unify::{Refusal, Solution, unify};
 pub use vector::{VectorLimits, vector_width};
 

@@ -207,14 +207,13 @@ impl Parsed {
     }
 }
 
-/// Elements, copies and the reach of each digit stay below the limit, so that no later sum or product overflows.
+/// Elements with their copies and the reach of each digit stay below the limit, so that no later sum or product
+/// overflows.
 fn bounded(layout: &Layout) -> bool {
-    let product = |mut of: Box<dyn Iterator<Item = u64> + '_>| {
-        of.try_fold(1u64, |p, e| p.checked_mul(e).filter(|p| *p <= LIMIT)).is_some()
-    };
-    let reach = |d: &Digit| (d.extent - 1).checked_mul(d.stride).is_some_and(|r| r <= LIMIT);
-    product(Box::new(layout.dims.iter().map(Dim::covered)))
-        && product(Box::new(layout.rep.iter().map(|d| d.extent)))
+    let mut extents = layout.dims.iter().map(Dim::covered).chain(layout.rep.iter().map(|d| d.extent));
+    let fits = |v: Option<u64>| v.filter(|v| *v <= LIMIT);
+    let reach = |d: &Digit| fits((d.extent - 1).checked_mul(d.stride)).is_some();
+    extents.try_fold(1u64, |p, e| fits(p.checked_mul(e))).is_some()
         && layout.digits().map(|(_, d)| d).chain(&layout.rep).all(reach)
 }
 
@@ -233,6 +232,11 @@ impl Parser<'_> {
     fn skip(&mut self) {
         let rest = &self.text[self.at..];
         self.at += rest.len() - rest.trim_start().len();
+    }
+
+    /// Where what was read ends, without the blanks behind it.
+    fn end(&self) -> usize {
+        self.text[..self.at].trim_end().len()
     }
 
     fn peek(&mut self) -> Option<char> {
@@ -330,7 +334,7 @@ impl Parser<'_> {
         }
         let digits = self.digits()?;
         let guard = if self.eat('<') { Some(self.product()?) } else { None };
-        let at = at.start..self.at;
+        let at = at.start..self.end();
         out.dims.push(OpenDim { name, digits, guard, at });
         Ok(())
     }
@@ -354,7 +358,7 @@ impl Parser<'_> {
             }
             let axis = self.axis()?;
             let stride = if self.eat('*') { self.product()? } else { Expr::Number(1) };
-            all.push(OpenDigit { extent, axis, stride, at: start..self.at });
+            all.push(OpenDigit { extent, axis, stride, at: start..self.end() });
             if !self.eat(',') {
                 return Ok(all);
             }

@@ -3,6 +3,7 @@
 use super::known::{Entry, Fact, Known};
 use super::matrix::{MatrixUnit, MoveUnit};
 use super::sections::{EngineFacts, Facts, Group};
+use crate::layout::{Banks, BlockMove, Prices, Symbols};
 use crate::span::Span;
 use pantile_abi::DType;
 use std::sync::Arc;
@@ -95,6 +96,7 @@ pub use super::sections::ChipFacts;
 pub const FACT_NAMES: [(&str, usize); 5] =
     [("warp", 0), ("vec", 1), ("max_threads", 0), ("shared_bytes", 0), ("regs", 0)];
 
+/// The bare value of a fact.
 fn value<T: Copy>(fact: &Fact<T>) -> Option<T> {
     fact.as_ref().map(|k| k.value)
 }
@@ -104,15 +106,15 @@ impl Arch {
     /// wrong number of types, or the architecture does not state it.
     pub fn fact(&self, name: &str, args: &[DType]) -> Option<i64> {
         let f = &self.facts;
-        let plain = match (name, args) {
-            ("warp", []) => value(&f.threads.warp_size),
-            ("max_threads", []) => value(&f.threads.max_per_block),
-            ("shared_bytes", []) => value(&f.shared.max_bytes),
-            ("regs", []) => value(&f.registers.per_block),
-            ("vec", [t]) => value(&f.access.vector_bytes).map(|bytes| bytes * 8 / t.bits()),
+        let count = |fact: &Fact<u32>| value(fact).map(i64::from);
+        match (name, args) {
+            ("warp", []) => count(&f.threads.warp_size),
+            ("max_threads", []) => count(&f.threads.max_per_block),
+            ("shared_bytes", []) => count(&f.shared.max_bytes),
+            ("regs", []) => count(&f.registers.per_block),
+            ("vec", [t]) => count(&f.access.vector_bytes).map(|bytes| bytes * 8 / i64::from(t.bits())),
             _ => None,
-        };
-        plain.map(i64::from)
+        }
     }
 
     /// Threads of the team that executes one instruction of a matrix unit; 1 on processors without lanes.
@@ -124,6 +126,48 @@ impl Arch {
             Team::Lanes32 => Some(32),
             Team::Group => value(&self.facts.threads.group_size),
         }
+    }
+
+    /// How shared memory serves a warp; `None` where the banks are unknown.
+    pub fn banks(&self) -> Option<Banks> {
+        let s = &self.facts.shared;
+        Some(Banks {
+            count: value(&s.banks)?.into(),
+            bytes: value(&s.bank_bytes)?.into(),
+            phase: value(&s.phase_bytes)?.into(),
+            lanes: value(&self.facts.threads.shuffle_width)?.into(),
+        })
+    }
+
+    /// The moves of the architecture as the conversion planner takes them.
+    pub fn block_moves(&self) -> Vec<BlockMove> {
+        let moves = self.moves.iter().filter(|m| m.direction != "exchange" && m.bits >= 8);
+        let each = moves.filter_map(|m| {
+            Some(BlockMove {
+                name: m.name.clone(),
+                loads: m.direction == "load",
+                element_bytes: u64::from(m.bits / 8),
+                row_bytes: m.row_bytes.into(),
+                blocks: m.counts.iter().copied().max()?.into(),
+                map: m.map.bind(&Symbols::default())?,
+            })
+        });
+        each.collect()
+    }
+
+    /// Prices of register conversions; `None` where a price or the banks are unknown.
+    pub fn prices<'a>(&self, moves: &'a [BlockMove]) -> Option<Prices<'a>> {
+        let c = &self.facts.costs;
+        Some(Prices {
+            shuffle: value(&c.shuffle)?,
+            select: value(&c.select)?,
+            shared_store: value(&c.shared_store)?,
+            shared_load: value(&c.shared_load)?,
+            barrier: value(&c.barrier)?,
+            max_bytes: value(&self.facts.access.vector_bytes)?.into(),
+            banks: self.banks()?,
+            moves,
+        })
     }
 
     /// Every value with its source and mark, in the order of the file's sections.

@@ -106,6 +106,13 @@ fn words(a: &Arch, out: &mut Diagnostics) {
         known(&key("proxy"), &e.facts.proxy, &["generic", "async"]);
         known(&key("issue"), &e.facts.issue, &["thread", "one"]);
     }
+    for m in &a.moves {
+        if !["load", "store", "exchange"].contains(&m.direction.as_str()) {
+            let message = format!("a move cannot go `{}`", m.direction);
+            let d = Diagnostic::error(codes::TARGET_VALUE, m.span, message);
+            out.push(d.help("it is one of `load`, `store` and `exchange`"));
+        }
+    }
     for e in &a.engines {
         for text in e.facts.swizzles.iter().flat_map(|k| &k.value) {
             if let Err(why) = text.parse::<Xor>() {

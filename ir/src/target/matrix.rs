@@ -408,15 +408,22 @@ fn shapes(row: &Reader) -> Vec<Shape> {
             row.error(codes::TARGET_VALUE, span, "`mn` must list pairs, such as [[64, 16], [64, 32]]");
         }
         let pairs = pairs.iter().filter(|p| p.len() == 2).map(|p| (p[0], p[1]));
-        return product(&pairs.collect::<Vec<_>>(), &ks);
+        return product(row, span, &pairs.collect::<Vec<_>>(), &ks);
     }
-    let ms = row.need::<Extents>("m").map_or(Vec::new(), |(e, _)| e.0);
-    let ns = row.need::<Extents>("n").map_or(Vec::new(), |(e, _)| e.0);
-    let pairs: Vec<_> = ms.iter().flat_map(|m| ns.iter().map(|n| (*m, *n))).collect();
-    product(&pairs, &ks)
+    let (ms, ns) = (row.need::<Extents>("m"), row.need::<Extents>("n"));
+    let (Some((Extents(ms), span)), Some((Extents(ns), _))) = (ms, ns) else { return Vec::new() };
+    let pairs: Vec<_> = ms.iter().flat_map(|m| ns.iter().map(|n| (*m, *n))).take(MOST_SHAPES + 1).collect();
+    product(row, span, &pairs, &ks)
 }
 
-fn product(mn: &[(u32, u32)], ks: &[u32]) -> Vec<Shape> {
+/// Shapes that one row may offer.
+const MOST_SHAPES: usize = 4096;
+
+fn product(row: &Reader, span: Span, mn: &[(u32, u32)], ks: &[u32]) -> Vec<Shape> {
+    if mn.len() * ks.len() > MOST_SHAPES {
+        row.error(codes::TARGET_VALUE, span, format!("a row offers at most {MOST_SHAPES} shapes"));
+        return Vec::new();
+    }
     mn.iter().flat_map(|(m, n)| ks.iter().map(|k| Shape { m: *m, n: *n, k: *k })).collect()
 }
 

@@ -144,11 +144,9 @@ fn refusal(e: CpuError) -> RunError {
         CpuError::Unsupported { ref help, span, .. } => {
             Diagnostic::error(codes::UNSUPPORTED, span, e.to_string()).help(help.clone()).into()
         }
-        CpuError::MissingFeatures { .. } => {
-            Error::new(ErrorKind::HostFeature, e.to_string())
-                .help("choose an older architecture, for example `--target cpu:x86-64-v3`, or `--target interp`")
-                .into()
-        }
+        CpuError::MissingFeatures { .. } => Error::new(ErrorKind::HostFeature, e.to_string())
+            .help("choose an older architecture, for example `--target cpu:x86-64-v3`, or `--target interp`")
+            .into(),
         other => Diagnostic::error(codes::COMPILER, Span::default(), other.to_string()).into(),
     }
 }

@@ -16,7 +16,9 @@ pub(super) fn execute(
     let mut values = Vec::with_capacity(compiled.abi.params.len());
     for (param, bound) in compiled.abi.params.iter().zip(&bound.args) {
         values.push(match (bound, find(args, param.name())) {
-            (pantile_abi::ArgValue::Tensor(_), Some(Value::Tensor(t))) => interp::ArgValue::Tensor(tensor(param, t)),
+            (pantile_abi::ArgValue::Tensor(_), Some(Value::Tensor(t))) => {
+                interp::ArgValue::Tensor(tensor(param, t))
+            }
             (pantile_abi::ArgValue::Scalar(ScalarValue::Index(v)), _) => interp::ArgValue::Scalar(*v as u64),
             (pantile_abi::ArgValue::Scalar(s), _) => interp::ArgValue::Scalar(canonical(*s)),
             (pantile_abi::ArgValue::Tensor(_), _) => continue,
@@ -27,7 +29,9 @@ pub(super) fn execute(
     let seconds = start.elapsed().as_secs_f64();
     for (param, value) in compiled.abi.params.iter().zip(&values) {
         let writes = param.as_tensor().is_some_and(|t| t.mode.writes());
-        if let (true, interp::ArgValue::Tensor(from), Some(Value::Tensor(to))) = (writes, value, find(args, param.name())) {
+        if let (true, interp::ArgValue::Tensor(from), Some(Value::Tensor(to))) =
+            (writes, value, find(args, param.name()))
+        {
             for (i, (&bits, &poison)) in from.bits.iter().zip(&from.poison).enumerate() {
                 if !poison {
                     to.set_bits(i, bits);

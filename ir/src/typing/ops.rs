@@ -355,8 +355,8 @@ fn atomic_takes(op: AtomicOp, elem: Elem) -> bool {
     let Elem::D(d) = elem else { return false };
     let wide = matches!(d, I32 | U32 | I64 | U64);
     match op {
-        AtomicOp::Add => wide || matches!(d, F16 | BF16 | F32 | F64),
-        AtomicOp::Min | AtomicOp::Max | AtomicOp::Exchange => wide || matches!(d, F32 | F64),
+        AtomicOp::Add | AtomicOp::Min | AtomicOp::Max => wide || matches!(d, F16 | BF16 | F32 | F64),
+        AtomicOp::Exchange => wide || matches!(d, F32 | F64),
         AtomicOp::And | AtomicOp::Or | AtomicOp::Xor | AtomicOp::CompareExchange => wide,
     }
 }
@@ -371,8 +371,8 @@ fn atomic(ctx: &Ctx, op: AtomicOp, at: &Place, value: ExprId, expected: Option<E
     if !atomic_takes(op, elem) {
         let message = format!("{what} does not work on {elem}");
         let types = match op {
-            AtomicOp::Add => "32- and 64-bit integers, f16, bf16, f32 and f64",
-            AtomicOp::Min | AtomicOp::Max | AtomicOp::Exchange => "32- and 64-bit integers, f32 and f64",
+            AtomicOp::Add | AtomicOp::Min | AtomicOp::Max => "32- and 64-bit integers, f16, bf16, f32 and f64",
+            AtomicOp::Exchange => "32- and 64-bit integers, f32 and f64",
             _ => "32- and 64-bit integers",
         };
         return Err(TypeError::new(codes::ATOMIC_TYPE, message).help(format!("it takes {types}")));

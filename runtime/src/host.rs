@@ -107,6 +107,11 @@ impl HostTensor {
         Ok(t)
     }
 
+    /// A copy with memory of its own.
+    pub fn try_clone(&self) -> Result<HostTensor> {
+        HostTensor::from_bytes(self.dtype, &self.shape, self.packed, self.bytes())
+    }
+
     pub fn dtype(&self) -> DType {
         self.dtype
     }

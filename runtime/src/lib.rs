@@ -4,6 +4,7 @@
 //! No compiler lives here and none may be linked: a service that only runs artifacts links this crate alone.
 //! Whoever makes code (the JIT, an object on disk) or meaning (the interpreter) does it behind [`Launcher`].
 
+pub mod arrange;
 pub mod cache;
 pub mod compare;
 pub mod cpu;

@@ -66,10 +66,15 @@ pub unsafe fn run_program(
     launcher: &mut dyn Launcher,
 ) -> Result<()> {
     let bound = bind_named(program.signature(), args)?;
-    run_bound(program, bound, launcher)
+    // SAFETY: passed on.
+    unsafe { run_bound(program, bound, launcher) }
 }
 
-fn run_bound(program: &Program, bound: BoundArgs, launcher: &mut dyn Launcher) -> Result<()> {
+/// Runs a program on arguments that were bound to its signature.
+///
+/// # Safety
+/// As [`run_program`].
+pub unsafe fn run_bound(program: &Program, bound: BoundArgs, launcher: &mut dyn Launcher) -> Result<()> {
     let mut dims = bound.dims.clone();
     dims.resize(program.dims.len() + program.loop_vars.len(), None);
     let mut run = Run { program, bound, dims, workspaces: Vec::new(), launcher };

@@ -4,11 +4,16 @@
 //! reported here; nothing else prints errors or ends the process.
 
 mod cache;
+mod check;
 mod doctor;
+mod emit;
+mod entry;
 mod fmt;
 mod new;
 mod report;
+mod run;
 mod targets;
+mod test;
 
 use clap::{Parser, Subcommand};
 use report::{Failure, Session};
@@ -27,6 +32,9 @@ struct Cli {
 const EXAMPLES: &str = "\
 Examples:
   pantile new gemm                         a first kernel in gemm.tile
+  pantile check gemm.tile                  types, shapes, races, limits, for every target
+  pantile test gemm.tile                   its tests, on this machine
+  pantile run gemm.tile::gemm A=normal:1000x300 B=normal:300x500 C=@c.npy -p T=f32 --check
   pantile targets sm_90a                   everything known of an architecture, with sources
 
 Exit codes: 0 fine, 1 a mistake in input or usage, 2 a wrong result, 3 a device or library is missing.";
@@ -34,7 +42,11 @@ Exit codes: 0 fine, 1 a mistake in input or usage, 2 a wrong result, 3 a device 
 #[derive(Subcommand)]
 enum Command {
     New(new::Args),
+    Check(check::Args),
     Fmt(fmt::Args),
+    Run(Box<run::Args>),
+    Test(test::Args),
+    Emit(emit::Args),
     Targets(targets::Args),
     Doctor(doctor::Args),
     Cache(cache::Args),
@@ -59,6 +71,10 @@ pub fn main() -> ExitCode {
     let mut session = Session::new(&cli.report);
     let outcome = match cli.command {
         Command::New(args) => new::run(&args, &mut session),
+        Command::Check(args) => check::run(&args, &mut session),
+        Command::Run(args) => run::run(&args, &mut session),
+        Command::Test(args) => test::run(&args, &mut session),
+        Command::Emit(args) => emit::run(&args, &mut session),
         Command::Fmt(args) => fmt::run(&args, &mut session),
         Command::Targets(args) => targets::run(&args, &mut session),
         Command::Doctor(args) => doctor::run(&args, &mut session),
@@ -66,4 +82,12 @@ pub fn main() -> ExitCode {
     };
     let exit = outcome.unwrap_or_else(|failure| session.report(&failure));
     ExitCode::from(exit as u8)
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn arguments_are_consistent() {
+        <super::Cli as clap::CommandFactory>::command().debug_assert();
+    }
 }

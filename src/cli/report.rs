@@ -91,30 +91,25 @@ impl Failure {
     }
 }
 
+/// Rules whose remedy is another machine, another build or an installation.
+const MISSING: [Code; 3] = [codes::HOST_FEATURE, codes::LIBRARY, codes::TARGET_ABSENT];
+
 impl From<Diagnostics> for Failure {
     fn from(diagnostics: Diagnostics) -> Failure {
-        Failure { exit: Exit::Mistake, diagnostics }
+        let missing = diagnostics.iter().any(|d| MISSING.contains(&d.code));
+        Failure { exit: if missing { Exit::Missing } else { Exit::Mistake }, diagnostics }
     }
 }
 
 impl From<Diagnostic> for Failure {
     fn from(d: Diagnostic) -> Failure {
-        Failure { exit: Exit::Mistake, diagnostics: Diagnostics::from_iter([d]) }
+        Diagnostics::from_iter([d]).into()
     }
 }
 
 impl From<runtime::Error> for Failure {
     fn from(e: runtime::Error) -> Failure {
-        let exit = if e.kind.is_missing_device() { Exit::Missing } else { Exit::Mistake };
-        let mut d = Diagnostic::error(Code(e.kind.code()), Span::default(), e.message);
-        d.help.extend(e.help);
-        Failure { exit, diagnostics: Diagnostics::from_iter([d]) }
-    }
-}
-
-impl From<pantile::abi::BindError> for Failure {
-    fn from(e: pantile::abi::BindError) -> Failure {
-        runtime::Error::from(e).into()
+        pantile::driver::diagnostic(e).into()
     }
 }
 

@@ -27,7 +27,7 @@ pub struct Args {
 #[derive(clap::Args)]
 pub struct Files {
     /// Read more targets from a file; it may change those that ship. May be given more than once.
-    #[arg(long = "targets", value_name = "FILE")]
+    #[arg(id = "target_files", long = "targets", value_name = "FILE")]
     files: Vec<PathBuf>,
 }
 

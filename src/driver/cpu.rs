@@ -1,7 +1,7 @@
 //! Native code on this machine: built by LLVM or taken from the cache, loaded by the JIT, run on all cores.
 
 use super::Compiled;
-use super::execute::{Ran, RunError, Value, views};
+use super::execute::{Call, Ran, RunError, Value};
 use pantile_abi::{CpuEntry, Program};
 use pantile_backends::cpu::{Built, CpuError, Host, Jit, KernelCode, Machine, build};
 use pantile_ir::codes;
@@ -11,7 +11,8 @@ use pantile_ir::span::Span;
 use pantile_ir::target::{Arch, Targets};
 use pantile_runtime::cache::{Cache, KeyBuilder};
 use pantile_runtime::cpu::{CpuLauncher, CpuModule};
-use pantile_runtime::{Error, ErrorKind, run_program};
+use pantile_runtime::run::run_bound;
+use pantile_runtime::{Error, ErrorKind};
 use std::collections::HashMap;
 use std::time::Instant;
 
@@ -104,22 +105,24 @@ fn unpack(bytes: &[u8]) -> Option<Built> {
 impl Loaded {
     /// Runs once; the seconds it took.
     pub fn run(&self, args: &mut [(String, Value)], threads: Option<usize>) -> Result<f64, RunError> {
-        let args = views(args);
-        let mut go = || {
+        let call = Call::new(&self.program, args)?;
+        let go = || {
             let start = Instant::now();
             let mut launcher = CpuLauncher::new(&self.module);
-            // SAFETY: every tensor is a live host array of the bound size, and `args` is borrowed for the whole run.
-            unsafe { run_program(&self.program, args.clone(), &mut launcher) }?;
+            // SAFETY: every tensor is a live host array of the bound size, and `call` holds them for the whole run.
+            unsafe { run_bound(&self.program, call.bound.clone(), &mut launcher) }?;
             Ok::<_, Error>(start.elapsed().as_secs_f64())
         };
-        match threads {
-            None => Ok(go()?),
+        let seconds = match threads {
+            None => go(),
             Some(n) => {
                 let pool = rayon::ThreadPoolBuilder::new().num_threads(n).build();
                 let pool = pool.map_err(|e| Error::new(ErrorKind::Library, format!("no threads: {e}")))?;
-                Ok(pool.install(go)?)
+                pool.install(go)
             }
-        }
+        };
+        call.finish()?;
+        Ok(seconds?)
     }
 }
 

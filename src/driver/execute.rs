@@ -1,8 +1,10 @@
 //! Running a compiled program on arrays in memory.
 
 use super::Compiled;
-use pantile_abi::{ArgValue, BindError, ScalarValue};
-use pantile_ir::diag::{Diagnostic, Diagnostics};
+use pantile_abi::{ArgValue, BindError, BoundArgs, Program, ScalarValue, bind_named};
+use pantile_ir::diag::{Code, Diagnostic, Diagnostics};
+use pantile_ir::span::Span;
+use pantile_runtime::arrange::Arranged;
 use pantile_runtime::{self as runtime, HostTensor};
 
 /// An argument by name.
@@ -67,14 +69,73 @@ pub fn execute(compiled: &Compiled, args: &mut [(String, Value)], device: &Devic
     }
 }
 
-/// Arguments as the contract sees them. The views are valid while `args` is not moved.
-pub(super) fn views(args: &mut [(String, Value)]) -> Vec<(String, ArgValue)> {
-    let view = |(name, value): &mut (String, Value)| {
-        let value = match value {
-            Value::Tensor(t) => ArgValue::Tensor(t.arg_mut()),
-            Value::Scalar(s) => ArgValue::Scalar(*s),
-        };
-        (name.clone(), value)
-    };
-    args.iter_mut().map(view).collect()
+impl RunError {
+    pub fn into_diagnostics(self) -> Diagnostics {
+        match self {
+            RunError::Runtime(e) => Diagnostics::from_iter([diagnostic(e)]),
+            RunError::Source(d) => d,
+        }
+    }
+}
+
+/// What the runtime reports, as a diagnostic without a place in a text.
+pub fn diagnostic(e: runtime::Error) -> Diagnostic {
+    let mut d = Diagnostic::error(Code(e.kind.code()), Span::default(), e.message);
+    d.help.extend(e.help);
+    d
+}
+
+/// Arguments in the order of the parameters, laid out as the declared strides demand. Tensors are taken out of the
+/// caller's list and go back with [`Call::finish`].
+pub(super) struct Call<'a> {
+    given: &'a mut [(String, Value)],
+    tensors: Vec<(usize, Arranged)>,
+    pub bound: BoundArgs,
+}
+
+impl<'a> Call<'a> {
+    pub fn new(program: &Program, given: &'a mut [(String, Value)]) -> Result<Call<'a>, RunError> {
+        let mut views = Vec::with_capacity(given.len());
+        let mut tensors = Vec::new();
+        for (i, (name, value)) in given.iter_mut().enumerate() {
+            let view = match value {
+                Value::Scalar(s) => ArgValue::Scalar(*s),
+                Value::Tensor(t) => {
+                    let abi = program.param_index(name).and_then(|p| program.params[p].as_tensor());
+                    match abi.map(|abi| Arranged::copy(abi, t)).transpose()?.flatten() {
+                        // row-major, as it is
+                        None => ArgValue::Tensor(t.arg_mut()),
+                        Some(mut arranged) => {
+                            let view = arranged.arg();
+                            tensors.push((i, arranged));
+                            ArgValue::Tensor(view)
+                        }
+                    }
+                }
+            };
+            views.push((name.clone(), view));
+        }
+        let bound = bind_named(program.signature(), views)?;
+        Ok(Call { given, tensors, bound })
+    }
+
+    /// The memory behind the tensor of this name: its own, or the arranged copy.
+    pub fn memory(&mut self, name: &str) -> Option<&mut HostTensor> {
+        let at = self.given.iter().position(|(n, _)| n == name)?;
+        match self.tensors.iter_mut().find(|(i, _)| *i == at) {
+            Some((_, arranged)) => Some(arranged.memory_mut()),
+            None => match &mut self.given[at].1 {
+                Value::Tensor(t) => Some(t),
+                Value::Scalar(_) => None,
+            },
+        }
+    }
+
+    /// Brings arranged tensors back to the caller's order.
+    pub fn finish(self) -> Result<(), RunError> {
+        for (i, arranged) in self.tensors {
+            self.given[i].1 = Value::Tensor(arranged.into_tensor()?);
+        }
+        Ok(())
+    }
 }

@@ -3,13 +3,41 @@
 //! Everything that the command line can do with kernels is a function here, for other programs to call. Nothing here
 //! prints or ends the process; whatever goes wrong is a diagnostic.
 
+mod arguments;
 mod compile;
 #[cfg(any(feature = "cpu", feature = "cpu-llvm19"))]
 pub mod cpu;
 mod execute;
+mod head;
 mod interp;
+mod reference;
 mod source;
+mod target;
+mod tests;
 
+pub use arguments::{Input, arguments, input_info};
 pub use compile::{Compiled, compile, load};
-pub use execute::{Device, Ran, RunError, Value, execute};
+pub use execute::{Device, Ran, RunError, Value, diagnostic, execute};
+pub use head::{Head, entry, heads};
+pub use reference::{Checked, Outputs, check_against, default_tolerance, entry_outputs, widened};
 pub use source::{format_source, read_source};
+pub use target::{RunOptions, Target};
+pub use tests::{Verdict, run_case};
+
+use pantile_ir::diag::Diagnostics;
+use pantile_ir::target::Arch;
+
+/// LLVM IR and assembly of a program, where this build has the CPU back end.
+pub fn native_texts(compiled: &Compiled, arch: &Arch) -> Result<(String, String), Diagnostics> {
+    #[cfg(any(feature = "cpu", feature = "cpu-llvm19"))]
+    return cpu::texts(compiled, arch).map_err(RunError::into_diagnostics);
+    #[cfg(not(any(feature = "cpu", feature = "cpu-llvm19")))]
+    {
+        let name = &compiled.abi.name;
+        let d = target::absent(&format!(
+            "`{name}` cannot be compiled for {}: this build has no CPU back end",
+            arch.name
+        ));
+        Err(Diagnostics::from_iter([d]))
+    }
+}

@@ -1,0 +1,117 @@
+//! `pantile check`: is every item of a file one, on every target?
+
+use super::entry::{Entry, Specialise};
+use super::report::{Failure, Session, print, print_json};
+use super::{Exit, Outcome};
+use pantile::driver::{self, compile};
+use pantile::ir::diag::Diagnostics;
+use pantile::ir::elab::{Library, check_all, tests};
+use pantile::ir::program::Program;
+use pantile::ir::span::Sources;
+use pantile::ir::target::{Arch, Targets};
+use pantile::ir::verify::verify;
+
+/// Check kernels without running them: types, shapes, regions, races, limits of targets.
+///
+/// Generic items are checked for the types that their generics admit and for the constants that launches and tests of
+/// the file use. Without `--target`, every shipped architecture is checked.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  pantile check gemm.tile
+  pantile check gemm.tile::gemm -p T=f16 -p BM=64 --target sm_90a,cpu
+  pantile check kernels/*.tile --error-format=short")]
+pub struct Args {
+    #[arg(required = true, value_name = "FILE[::NAME]", value_parser = Entry::parse)]
+    entries: Vec<Entry>,
+    /// Architectures or back ends, with commas.
+    #[arg(long, short, value_delimiter = ',')]
+    target: Vec<String>,
+    #[command(flatten)]
+    specialise: Specialise,
+    /// Print JSON: files, targets, numbers of errors and warnings.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(serde::Serialize)]
+struct Shown {
+    files: Vec<String>,
+    targets: Vec<String>,
+    errors: usize,
+    warnings: usize,
+}
+
+pub fn run(args: &Args, session: &mut Session) -> Outcome {
+    let targets = args.specialise.files.load(session)?;
+    let archs = archs(&args.target, &targets)?;
+    let mut all = Diagnostics::new();
+    for entry in &args.entries {
+        match args.specialise.load(&entry.file, session) {
+            Err(f) => all.extend(f.diagnostics),
+            Ok(library) if entry.name.is_none() && args.specialise.is_plain() => {
+                all.extend(whole(&library, &archs, session));
+            }
+            Ok(library) => all.extend(one(args, entry, &library, &archs, session)?),
+        }
+    }
+    session.show(&all);
+    let errors = all.iter().filter(|d| d.is_error()).count();
+    let shown = Shown {
+        files: args.entries.iter().map(|e| e.file.display().to_string()).collect(),
+        targets: archs.iter().map(|a| a.name.clone()).collect(),
+        errors,
+        warnings: all.len() - errors,
+    };
+    if args.json {
+        print_json(&shown);
+    } else if errors == 0 {
+        print(&format!("fine for {}\n", shown.targets.join(", ")));
+    }
+    Ok(if errors > 0 { Exit::Mistake } else { Exit::Fine })
+}
+
+fn archs(wanted: &[String], targets: &Targets) -> Result<Vec<Arch>, Failure> {
+    if wanted.is_empty() {
+        return Ok(targets.archs().cloned().collect());
+    }
+    let mut archs = Vec::new();
+    for target in wanted {
+        archs.push(targets.arch_for_target(target)?.clone());
+    }
+    Ok(archs)
+}
+
+/// Every item, and the tests.
+fn whole(library: &Library, archs: &[Arch], session: &mut Session) -> Diagnostics {
+    let archs: Vec<&Arch> = archs.iter().collect();
+    let mut judge = |program: &Program, arch: &Arch, _: &Sources| match verify(program, arch) {
+        Ok(info) => info.warnings,
+        Err(found) => found,
+    };
+    let mut found = check_all(library, &archs, &mut session.sources, &mut judge);
+    if let Err(more) = tests(library, &mut session.sources) {
+        found.extend(more);
+    }
+    found
+}
+
+/// One entry as asked for.
+fn one(
+    args: &Args,
+    entry: &Entry,
+    library: &Library,
+    archs: &[Arch],
+    session: &mut Session,
+) -> Result<Diagnostics, Failure> {
+    let head = driver::entry(library, entry.name.as_deref())?;
+    let (request, _) = args.specialise.request(&head);
+    let mut found = Diagnostics::new();
+    for arch in archs {
+        match compile(library, &request, arch, &mut session.sources) {
+            Ok(done) => found.extend(done.warnings),
+            Err(errors) => found.extend(errors),
+        }
+    }
+    Ok(found)
+}

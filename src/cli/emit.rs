@@ -1,0 +1,91 @@
+//! `pantile emit`: what becomes of an entry.
+
+use super::entry::{Entry, Specialise, usage};
+use super::report::{Failure, Session, print};
+use super::{Exit, Outcome};
+use pantile::driver::{self, Target, compile, native_texts};
+use pantile::ir::codes;
+use pantile::ir::print as printer;
+use pantile::ir::target::{Backend, Targets};
+use std::path::PathBuf;
+
+/// Print an entry as the compiler sees it: specialised tile text, LLVM IR, assembly, or its launch contract.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  pantile emit gemm.tile::gemm -p T=f16 --stage tile          generics bound, functions inlined
+  pantile emit gemm.tile::gemm -p T=f32 --target cpu:x86-64-v3 --stage asm
+  pantile emit norm.tile -p T=f32 --stage abi                 parameters, grid and conditions as JSON")]
+pub struct Args {
+    #[arg(value_name = "FILE[::NAME]", value_parser = Entry::parse)]
+    entry: Entry,
+    /// cpu, cpu:ARCH, interp, or an architecture; several with commas.
+    #[arg(long, short, default_value = "cpu", value_delimiter = ',')]
+    target: Vec<String>,
+    #[arg(long, short, value_enum, default_value_t = Stage::Tile)]
+    stage: Stage,
+    #[command(flatten)]
+    specialise: Specialise,
+    /// Write to a file.
+    #[arg(long, short)]
+    output: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Stage {
+    /// tile text, specialised
+    Tile,
+    /// LLVM IR
+    Llvm,
+    /// assembly
+    Asm,
+    /// the contract with launchers, as JSON
+    Abi,
+}
+
+pub fn run(args: &Args, session: &mut Session) -> Outcome {
+    let targets = args.specialise.files.load(session)?;
+    let library = args.specialise.load(&args.entry.file, session)?;
+    let head = driver::entry(&library, args.entry.name.as_deref())?;
+    let (request, dims) = args.specialise.request(&head);
+    if let Some((name, _)) = dims.first() {
+        return Err(usage(format!("`{name}` is a dim of the launch, nothing that is emitted depends on it")));
+    }
+    let mut text = String::new();
+    for target in &args.target {
+        let arch = arch(target, &targets)?;
+        let entry = compile(&library, &request, &arch, &mut session.sources)?;
+        session.show(&entry.warnings);
+        if args.target.len() > 1 {
+            text += &format!("// target {target}\n");
+        }
+        text += &match args.stage {
+            Stage::Tile => printer::print(&entry.program),
+            Stage::Abi => serde_json::to_string_pretty(&entry.abi).unwrap_or_default() + "\n",
+            Stage::Llvm | Stage::Asm if arch.backend != Backend::Cpu => {
+                let message = format!("`{target}` has no LLVM IR and no assembly here");
+                return Err(Failure::new(codes::TARGET_ABSENT, message).help("they exist for `--target cpu`"));
+            }
+            Stage::Llvm => native_texts(&entry, &arch)?.0,
+            Stage::Asm => native_texts(&entry, &arch)?.1,
+        };
+    }
+    match &args.output {
+        None => print(&text),
+        Some(path) => std::fs::write(path, text).map_err(|e| {
+            Failure::new(codes::FILE_ACCESS, format!("cannot write `{}`: {e}", path.display()))
+        })?,
+    }
+    Ok(Exit::Fine)
+}
+
+/// Any architecture can be asked for; `cpu` alone is the one of this machine where it is known.
+fn arch(target: &str, targets: &Targets) -> Result<pantile::ir::target::Arch, Failure> {
+    match target {
+        "cpu" => match Target::choose("cpu", None, targets) {
+            Ok(d) => Ok(d.arch),
+            Err(_) => Ok(targets.arch_for_target("cpu")?.clone()),
+        },
+        _ => Ok(targets.arch_for_target(target)?.clone()),
+    }
+}

@@ -6,7 +6,7 @@ use super::{Exit, Outcome};
 use pantile::abi::{DType, Mode, ParamAbi};
 use pantile::driver::{
     self, Checked, Compiled, Input, RunError, RunOptions, Target, Value, arguments, check_against, compile,
-    default_tolerance, entry_outputs, execute, input_info, widened,
+    default_tolerance, relative, entry_outputs, execute, input_info, widened,
 };
 use pantile::ir::codes;
 use pantile::ir::diag::Diagnostic;
@@ -47,7 +47,8 @@ pub struct Args {
     /// Compare with another kernel or op of the file, on the same inputs.
     #[arg(long = "ref", value_name = "NAME", conflicts_with = "check")]
     reference: Option<String>,
-    /// Relative tolerance. Without tolerances: 64 roundings of the output's type.
+    /// Tolerance relative to each element and, without --atol, to the root mean square of the reference. Without
+    /// tolerances: 64 roundings of the output's type.
     #[arg(long)]
     rtol: Option<f64>,
     /// Absolute tolerance.
@@ -251,6 +252,7 @@ fn checks(
     };
     let tolerance = |dtype: DType, reference: &HostTensor| match (args.rtol, args.atol) {
         (None, None) => default_tolerance(dtype, reference),
+        (Some(rtol), None) => relative(rtol, reference),
         (rtol, atol) => Tolerance::Close { rtol: rtol.unwrap_or(0.0), atol: atol.unwrap_or(0.0) },
     };
     let checked = check_against(a.entry, values, &want, tolerance)?;

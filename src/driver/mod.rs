@@ -19,7 +19,7 @@ pub use arguments::{Input, arguments, input_info};
 pub use compile::{Compiled, compile, load};
 pub use execute::{Device, Ran, RunError, Value, diagnostic, execute};
 pub use head::{Head, entry, heads};
-pub use reference::{Checked, Outputs, check_against, default_tolerance, entry_outputs, widened};
+pub use reference::{Checked, Outputs, check_against, default_tolerance, entry_outputs, relative, widened};
 pub use source::{format_source, read_source};
 pub use target::{RunOptions, Target};
 pub use tests::{Verdict, run_case};

@@ -99,6 +99,12 @@ pub fn default_tolerance(dtype: DType, reference: &HostTensor) -> Tolerance<'sta
     if !dtype.is_float() {
         return Tolerance::Close { rtol: 0.0, atol: 0.0 };
     }
+    relative(rtol, reference)
+}
+
+/// `rtol`, relative to each element and to the root mean square of all of them: what an element near zero lost to
+/// cancellation is not held against it.
+pub fn relative(rtol: f64, reference: &HostTensor) -> Tolerance<'static> {
     let finite = (0..reference.len()).map(|i| reference.get(i)).filter(|v| v.is_finite());
     let (sum, n) = finite.fold((0.0, 0usize), |(s, n), v| (s + v * v, n + 1));
     let size = (sum / n.max(1) as f64).sqrt();

@@ -96,8 +96,12 @@ impl Judge<'_> {
         let exact = expect.exact;
         // equal to the reference once that is rounded to the output's own type
         let want = if exact { rounded(got, want).map_err(|e| one(diagnostic(e)))? } else { want };
-        let (rtol, atol) = if exact { (0.0, 0.0) } else { (expect.rtol, expect.atol) };
-        let report = compare(got, &want, Tolerance::Close { rtol, atol }).map_err(|e| one(diagnostic(e)))?;
+        let tolerance = match expect.atol {
+            _ if exact => Tolerance::Close { rtol: 0.0, atol: 0.0 },
+            Some(atol) => Tolerance::Close { rtol: expect.rtol, atol },
+            None => super::reference::relative(expect.rtol, &want),
+        };
+        let report = compare(got, &want, tolerance).map_err(|e| one(diagnostic(e)))?;
         Ok(Checked { name: name.clone(), report })
     }
 

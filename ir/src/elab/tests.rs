@@ -75,7 +75,8 @@ pub struct Expectation {
     pub exact: bool,
     pub reference: Reference,
     pub rtol: f64,
-    pub atol: f64,
+    /// Not written: `rtol` also counts relative to the size of all elements together.
+    pub atol: Option<f64>,
     pub span: Span,
 }
 
@@ -510,7 +511,8 @@ impl<'a> Elab<'a> {
             Some(e) => s.const_number(e, what),
             None => Some(0.0),
         };
-        let (rtol, atol) = (bound(self, rtol, "a tolerance")?, bound(self, atol, "a tolerance")?);
+        let (rtol, written) = (bound(self, rtol, "a tolerance")?, atol.is_some());
+        let atol = bound(self, atol, "a tolerance")?;
         if *exact && (rtol != 0.0 || atol != 0.0) {
             let d = Diagnostic::error(codes::TEST, entry.span, "`==` leaves no room for tolerances");
             self.report(d.help("write `~` to compare within bounds"));
@@ -521,7 +523,7 @@ impl<'a> Elab<'a> {
             exact: *exact,
             reference,
             rtol,
-            atol,
+            atol: written.then_some(atol),
             span: entry.span,
         })
     }

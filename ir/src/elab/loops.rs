@@ -54,11 +54,12 @@ impl<'a> Elab<'a> {
             std::mem::replace(&mut self.f.carries, carries.iter().flatten().map(|c| c.local).collect());
         self.f.loops += 1;
         let in_const = std::mem::take(&mut self.f.in_const);
+        // what is carried is still held when the loop has ended
+        for (c, made) in carry.iter().zip(&carries) {
+            self.declare(&c.name, made.as_ref().map_or(Value::Poison, |m| Value::Local(m.local)));
+        }
         let block = self.in_block(|s| {
             s.declare(var, Value::Local(local));
-            for (c, made) in carry.iter().zip(&carries) {
-                s.declare(&c.name, made.as_ref().map_or(Value::Poison, |m| Value::Local(m.local)));
-            }
             s.body(body);
         });
         self.f.in_const = in_const;

@@ -1,0 +1,3 @@
+//! Machinery of tests that make their own inputs: generated programs, mutated texts, mutated kernels.
+
+pub mod generate;

@@ -278,7 +278,7 @@ pub struct Code {
 
 pub fn build_code(bench: &Bench, ir: &Ir) -> Result<Code, CpuError> {
     let built = build(ir, &bench.machine, false)?;
-    let jit = Jit::load(&built.object, &[])?;
+    let jit = Jit::load(&built.object)?;
     let described = pantile_passes::abi::describe(ir).map_err(|d| CpuError::Llvm(d.message))?;
     Ok(Code { built, jit, described })
 }
@@ -318,7 +318,7 @@ fn native(code: &Code, kernel: usize, p: &Program) -> Result<Vec<Option<Held>>, 
     // SAFETY: the object was made for this signature.
     let entry: abi::CpuEntry = unsafe { std::mem::transmute(address) };
     let words = abi::cpu_words(&bound, &grid);
-    let mut scratch = HostBuffer::zeroed(own.scratch as usize + 2 * GUARD).map_err(|e| e.message)?;
+    let mut scratch = HostBuffer::zeroed(own.abi.scratch as usize + 2 * GUARD).map_err(|e| e.message)?;
     scratch.bytes_mut().fill(0x7f);
     // in two ranges, the later first: blocks do not depend on each other
     let middle = blocks / 2;
@@ -329,11 +329,11 @@ fn native(code: &Code, kernel: usize, p: &Program) -> Result<Vec<Option<Held>>, 
         // SAFETY: words, scratch and tensors are those of the signature and live as long as the call.
         let status = unsafe { entry(words.as_ptr(), from, to, scratch.bytes_mut().as_mut_ptr()) };
         if status != 0 {
-            let text = own.faults.get(status as usize - 1).cloned().unwrap_or_default();
+            let text = own.abi.faults.get(status as usize - 1).cloned().unwrap_or_default();
             return Err(format!("stopped with status {status}: {text}"));
         }
     }
-    if scratch.bytes()[own.scratch as usize..].iter().any(|&b| b != 0x7f) {
+    if scratch.bytes()[own.abi.scratch as usize..].iter().any(|&b| b != 0x7f) {
         return Err("writes behind its scratch memory".into());
     }
     Ok(held)

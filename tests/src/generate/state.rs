@@ -184,6 +184,20 @@ impl Param {
         }
     }
 
+    /// The parameter with its extents and contents, in words.
+    pub fn summary(&self) -> String {
+        match self {
+            Param::Scalar(s) => format!("{} = {}", s.name, s.value),
+            Param::Tensor(t) => {
+                let shown: Vec<String> = match t.mode {
+                    Mode::Out => Vec::new(),
+                    _ => t.data.bits(t.dtype, 8).iter().map(|&b| t.dtype.decode(b).to_string()).collect(),
+                };
+                format!("{}: {} {:?} {:?} {}", t.name, t.dtype, t.shape(), t.data, shown.join(" "))
+            }
+        }
+    }
+
     /// As it stands in a head; `ty` spells element types, `prefix` goes before every name.
     pub fn declaration(&self, prefix: &str, ty: &dyn Fn(DType) -> String) -> String {
         match self {

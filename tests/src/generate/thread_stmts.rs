@@ -205,7 +205,8 @@ impl Gen<'_> {
         let n = self.c.range(1, count.min(9));
         let name = self.fresh("h");
         self.line(format!("shared {name}: {}[{n}]", self.ty(el)));
-        self.line(format!("if lin < {n} {{ {name}[lin] = {} }}", self.c.range(0, 5)));
+        let first = self.c.range(0, 5);
+        self.line(format!("if lin < {n} {{ {name}[lin] = {first} }}"));
         for _ in 0..1 + self.c.below(2) {
             let (at, e) = (self.inside(n), self.lazily(|g| g.scalar(el, 1)));
             let f = self.c.pick(&["atomic_add", "atomic_max", "atomic_min", "atomic_and", "atomic_or", "atomic_xor"]);
@@ -247,8 +248,8 @@ impl Gen<'_> {
                     self.line(format!("if {} {{ {fold} }}", c.text));
                 }
                 _ => {
-                    let k = self.fresh("k");
-                    self.line(format!("for {k} in 0..{} {{ {fold} }}", self.c.range(1, 3)));
+                    let (k, n) = (self.fresh("k"), self.c.range(1, 3));
+                    self.line(format!("for {k} in 0..{n} {{ {fold} }}"));
                 }
             }
         }

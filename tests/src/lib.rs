@@ -1,0 +1,9 @@
+//! Machinery of tests that make their own inputs: generated programs, mutated texts, mutated kernels.
+
+pub mod generate;
+pub mod mutants;
+pub mod mutate;
+pub mod pieces;
+pub mod run;
+pub mod shrink;
+pub mod words;

@@ -6,7 +6,7 @@ use super::{Exit, Outcome};
 use pantile::abi::{DType, Mode, ParamAbi};
 use pantile::driver::{
     self, Checked, Compiled, Input, RunError, RunOptions, Target, Value, arguments, check_against, compile,
-    default_tolerance, relative, entry_outputs, execute, input_info, widened,
+    default_tolerance, entry_outputs, execute, input_info, relative, widened,
 };
 use pantile::ir::codes;
 use pantile::ir::diag::Diagnostic;

@@ -6,6 +6,7 @@
 use super::emit::{Emit, Int, Ptr};
 use super::error::Result;
 use super::machine::Machine;
+use super::reducer::ReducerMem;
 use super::stmt::LoopEnds;
 use super::uniform::Varying;
 use super::value::{Val, scratch_bytes};
@@ -72,7 +73,7 @@ pub struct Frame<'a, 'c> {
     pub tensors: HashMap<ArgId, TensorRef<'c>>,
     pub places: RefCell<HashMap<LocalId, Place<'c>>>,
     pub buffers: RefCell<HashMap<BufferId, Ptr<'c>>>,
-    pub reducers: RefCell<HashMap<ReducerId, Vec<TileMem<'c>>>>,
+    pub reducers: RefCell<HashMap<ReducerId, ReducerMem<'c>>>,
     pub loops: RefCell<Vec<LoopEnds<'c>>>,
     pub thread: Cell<Option<ThreadAt<'c>>>,
     pub faults: RefCell<Vec<String>>,

@@ -21,6 +21,7 @@ mod machine;
 mod math;
 mod object;
 mod reduce;
+mod reducer;
 mod region;
 mod stmt;
 mod threads;

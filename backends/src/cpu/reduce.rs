@@ -14,6 +14,9 @@ use super::value::Val;
 use pantile_abi::DType;
 use pantile_ir::program::{BinOp, Combiner, Elem, ExprId, LocalId, fold_elem};
 
+/// Elements folded in a row before they join the rest, where a combiner's order matters but associativity may be used.
+const BLOCK: i64 = 64;
+
 /// Running values of a fold, one stack slot a part.
 pub struct Accumulators<'c> {
     slots: Vec<Ptr<'c>>,
@@ -82,15 +85,53 @@ impl<'a, 'c> Frame<'a, 'c> {
 
     pub fn accumulators(&self, comb: Combiner, elems: &[Elem], lanes: u32) -> Accumulators<'c> {
         let mut acc = Accumulators { slots: Vec::new(), elems: Vec::new(), lanes };
-        for (part, &elem) in elems.iter().enumerate() {
+        for &elem in elems {
             let held = fold_elem(comb, elem);
             let slot = self.e.alloca(self.e.lanes_of(self.e.reg_type(held), lanes), "acc");
             acc.slots.push(slot);
             acc.elems.push(held);
-            let start = self.e.widen(self.identity(comb, part, held), lanes);
+        }
+        self.acc_reset(comb, &acc);
+        acc
+    }
+
+    fn acc_reset(&self, comb: Combiner, acc: &Accumulators<'c>) {
+        for (part, (&slot, &held)) in acc.slots.iter().zip(&acc.elems).enumerate() {
+            let start = self.e.widen(self.identity(comb, part, held), acc.lanes);
             self.e.b.build_store(slot, start.v).unwrap();
         }
-        acc
+    }
+
+    /// Folds the elements of a box in order, block by block: what is rounded is never more than a block old.
+    pub fn fold_in_blocks(
+        &self,
+        comb: Combiner,
+        elems: &[Elem],
+        bounds: &[Bound<'c>],
+        get: &mut dyn FnMut(&Step<'_, 'c>) -> Result<Vec<Val<'c>>>,
+    ) -> Result<Vec<Val<'c>>> {
+        let e = self.e;
+        let (total, part) = (self.accumulators(comb, elems, 1), self.accumulators(comb, elems, 1));
+        let count = e.alloca(e.i64(), "count");
+        e.store(count, e.int(0), 8);
+        let flush = || -> Result<()> {
+            let all = self.combine(comb, &self.acc_values(&total), &self.acc_values(&part))?;
+            self.acc_set(&total, &all);
+            self.acc_reset(comb, &part);
+            e.store(count, e.int(0), 8);
+            Ok(())
+        };
+        self.each_element(bounds, &mut |step| {
+            let vals = get(&step)?;
+            self.acc_fold(comb, &part, &vals, None)?;
+            let n = e.add(e.load(e.i64(), count, 8).into_int_value(), e.int(1));
+            e.store(count, n, 8);
+            let mut result = Ok(());
+            e.if_(e.cmp(inkwell::IntPredicate::EQ, n, e.int(BLOCK)), || result = flush(), || {});
+            result
+        })?;
+        flush()?;
+        Ok(self.acc_values(&total))
     }
 
     pub fn acc_values(&self, acc: &Accumulators<'c>) -> Vec<Val<'c>> {
@@ -180,7 +221,7 @@ impl<'a, 'c> Frame<'a, 'c> {
         inputs.iter().map(|&x| self.kernel.body.type_of(x).elem().unwrap_or(Elem::Index)).collect()
     }
 
-    fn eval_all(&self, inputs: &[ExprId], pos: &[Ix<'c>], lanes: u32) -> Result<Vec<Val<'c>>> {
+    pub fn eval_all(&self, inputs: &[ExprId], pos: &[Ix<'c>], lanes: u32) -> Result<Vec<Val<'c>>> {
         let one = |&x: &ExprId| {
             let at: &[Ix<'c>] = if self.kernel.body.type_of(x).shape().is_empty() { &[] } else { pos };
             self.eval(x, at, lanes)
@@ -228,6 +269,9 @@ impl<'a, 'c> Frame<'a, 'c> {
         bounds: &[Bound<'c>],
     ) -> Result<Vec<Val<'c>>> {
         let ordered = elems.iter().any(|&e| self.order_matters(comb, e));
+        if ordered && self.contract {
+            return self.fold_in_blocks(comb, elems, bounds, &mut |step| self.eval_all(inputs, step.pos, 1));
+        }
         let vector = !ordered && shape.last().is_some_and(|&n| n > 1);
         let acc = self.accumulators(comb, elems, if vector { self.machine.lanes } else { 1 });
         let mut fold = |step: Step<'_, 'c>| -> Result<()> {

@@ -1,11 +1,11 @@
 //! Statements, run for the block or for one thread.
 
-use super::emit::{Int, Ptr};
+use super::emit::Int;
 use super::error::{CpuError, Result};
 use super::frame::{Frame, Place};
 use super::value::Val;
 use inkwell::basic_block::BasicBlock;
-use pantile_ir::program::{Block, Elem, ExprId, LocalId, Op, ReducerId, Segment, Stmt, StmtKind, Text, Type};
+use pantile_ir::program::{Block, Elem, ExprId, LocalId, Op, Segment, Stmt, StmtKind, Text};
 use pantile_ir::span::Span;
 
 /// Where `break` and `continue` go.
@@ -230,107 +230,6 @@ impl<'a, 'c> Frame<'a, 'c> {
             }
         }
         e.call_extern("pantile_print_end", None, &[], &[]);
-        Ok(())
-    }
-
-    // ---- reducers: one running value of the block in scratch
-
-    fn reducer_parts(&self, id: ReducerId) -> Vec<(Elem, Vec<u32>)> {
-        let parts = &self.kernel.reducers[id].parts;
-        parts.iter().map(|t| (t.elem().unwrap_or(Elem::Index), t.shape().to_vec())).collect()
-    }
-
-    fn start_reducer(&self, id: ReducerId) -> Result<()> {
-        let comb = self.kernel.reducers[id].comb;
-        let mut mems = Vec::new();
-        for (part, (elem, shape)) in self.reducer_parts(id).into_iter().enumerate() {
-            let held = pantile_ir::program::fold_elem(comb, elem);
-            let mem = self.new_tile(held, if shape.is_empty() { &[1] } else { &shape });
-            let start = self.identity(comb, part, held);
-            self.each_vector(&mem.shape, &self.full(&mem.shape), &mut |step| {
-                self.e.store_val(self.tile_address(&mem, step.pos), self.e.widen(start, step.lanes));
-                Ok(())
-            })?;
-            mems.push(mem);
-        }
-        self.reducers.borrow_mut().insert(id, mems);
-        Ok(())
-    }
-
-    fn fold_reducer(&self, id: ReducerId, index: &[ExprId], values: &[ExprId]) -> Result<()> {
-        let comb = self.kernel.reducers[id].comb;
-        let mems = self.reducers.borrow().get(&id).cloned().unwrap_or_default();
-        let rank = self.reducer_parts(id).first().map_or(0, |p| p.1.len());
-        let tiles = values.iter().any(|&v| self.kernel.body.type_of(v).is_tile());
-        let mut at = Vec::new();
-        for &i in index {
-            at.push(super::expr::Ix::at(self.index_expr(i)?));
-        }
-        if at.is_empty() && rank == 0 {
-            at.push(super::expr::Ix::at(self.e.int(0)));
-        }
-        let fold = |at: &[super::expr::Ix<'c>], new: &[Val<'c>]| -> Result<()> {
-            let places: Vec<Ptr> = mems.iter().map(|m| self.tile_address(m, at)).collect();
-            let old: Vec<Val> =
-                places.iter().zip(&mems).map(|(&p, m)| self.e.load_val(p, m.elem, 1)).collect();
-            let new: Vec<Val> =
-                new.iter().zip(&mems).map(|(v, m)| self.e.convert(*v, m.elem, false)).collect();
-            for (&p, v) in places.iter().zip(self.combine(comb, &old, &new)?) {
-                self.e.store_val(p, v);
-            }
-            Ok(())
-        };
-        if !tiles {
-            let new = values.iter().map(|&v| self.scalar(v)).collect::<Result<Vec<_>>>()?;
-            return fold(&at, &new);
-        }
-        let bounds = self.reducer_box(values)?;
-        self.each_element(&bounds, &mut |step| {
-            let one = |&v: &ExprId| {
-                let pos: &[super::expr::Ix<'c>] =
-                    if self.kernel.body.type_of(v).is_tile() { step.pos } else { &[] };
-                self.eval(v, pos, 1)
-            };
-            let new = values.iter().map(one).collect::<Result<Vec<_>>>()?;
-            // a tile reducer takes equal-shaped tiles element by element, a scalar one folds them all
-            if rank == 0 || !at.is_empty() { fold(&at, &new) } else { fold(step.pos, &new) }
-        })
-    }
-
-    fn reducer_box(&self, values: &[ExprId]) -> Result<Vec<super::bounds::Bound<'c>>> {
-        let mut all: Option<Vec<super::bounds::Bound<'c>>> = None;
-        for &v in values {
-            if self.kernel.body.type_of(v).is_tile() {
-                let b = self.box_of(v)?;
-                all = Some(match all {
-                    Some(a) => self.intersect(&a, &b),
-                    None => b,
-                });
-            }
-        }
-        Ok(all.unwrap_or_default())
-    }
-
-    fn join_reducer(&self, id: ReducerId, results: &[LocalId]) -> Result<()> {
-        let mems = self.reducers.borrow().get(&id).cloned().unwrap_or_default();
-        for (mem, &r) in mems.iter().zip(results) {
-            let elem = self.kernel.body.locals[r].ty.elem().unwrap_or(mem.elem);
-            match (&self.kernel.body.locals[r].ty, self.tile_place(r)) {
-                (Type::Tile { .. }, Some((out, bounds))) => {
-                    let full = self.full(&out.shape);
-                    self.each_vector(&out.shape, &full, &mut |step| {
-                        let v = self.e.convert(self.load_tile(mem, step.pos, step.lanes), elem, false);
-                        self.e.store_val(self.tile_address(&out, step.pos), v);
-                        Ok(())
-                    })?;
-                    self.store_box(&bounds, &full);
-                }
-                _ => {
-                    let v = self.e.load_val(mem.base, mem.elem, 1);
-                    self.spread(r, self.e.convert(v, elem, false))?;
-                }
-            }
-        }
         Ok(())
     }
 }

@@ -13,18 +13,31 @@ use std::borrow::Cow;
 /// Comparisons made for each user's combiner in a run.
 const CHECKS: u32 = 24;
 
+/// Elements that a user's combiner folds in a row under `math contract` before it joins what it has: associativity
+/// allows it, and rounding errors of long rows stay those of short ones.
+const BLOCK: usize = 64;
+
 /// Folds values of `elems` in accumulators of `fold`.
 pub(super) struct Folder<'p> {
     program: &'p Program,
     comb: Combiner,
     pub elems: Vec<Elem>,
     fold: Vec<Elem>,
+    block: usize,
 }
 
 impl<'p> Folder<'p> {
     pub fn new(program: &'p Program, comb: Combiner, elems: Vec<Elem>) -> Folder<'p> {
         let fold = elems.iter().map(|&e| fold_elem(comb, e)).collect();
-        Folder { program, comb, elems, fold }
+        Folder { program, comb, elems, fold, block: usize::MAX }
+    }
+
+    /// The order of folds that a kernel's `math` leaves.
+    pub fn under(mut self, math: MathMode) -> Folder<'p> {
+        if math == MathMode::Contract {
+            self.block = BLOCK;
+        }
+        self
     }
 
     fn user(&self) -> Option<&'p Combine> {
@@ -95,8 +108,27 @@ impl<'p> Folder<'p> {
             return Ok(());
         }
         let n = values.iter().map(|v| v.len()).max().unwrap_or(0);
+        if n <= self.block {
+            return self.run_in_order(session, acc, values, 0..n);
+        }
+        for start in (0..n).step_by(self.block) {
+            let mut part = self.identity().map_err(|fault| Failed { at: start, fault })?;
+            self.run_in_order(session, &mut part, values, start..(start + self.block).min(n))?;
+            let part: Vec<Cow<[u64]>> = part.into_iter().map(|v| Cow::Owned(vec![v])).collect();
+            self.run_in_order(session, acc, &part, 0..1).map_err(|f| Failed { at: start, ..f })?;
+        }
+        Ok(())
+    }
+
+    fn run_in_order(
+        &self,
+        session: &mut Session,
+        acc: &mut [u64],
+        values: &Dense,
+        range: std::ops::Range<usize>,
+    ) -> Result<(), Failed> {
         let mut state: Vec<Vec<u64>> = acc.iter().map(|&a| vec![a]).collect();
-        for i in 0..n {
+        for i in range {
             let one: Vec<Cow<[u64]>> =
                 values.iter().map(|v| Cow::Owned(vec![if v.len() == 1 { v[0] } else { v[i] }])).collect();
             self.step(session, &mut state, &one).map_err(|f| Failed { at: i, ..f })?;

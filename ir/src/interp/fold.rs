@@ -141,7 +141,8 @@ impl<'p> Cx<'_, 'p> {
             return Err(malformed("a fold of nothing"));
         };
         let valid = tiles.iter().fold(Bounds::full(&shape), |b, t| b.intersect(&t.valid));
-        let folder = Folder::new(self.run.program, comb, tiles.iter().map(|t| t.elem).collect());
+        let elems = tiles.iter().map(|t| t.elem).collect();
+        let folder = Folder::new(self.run.program, comb, elems).under(self.run.kernel.math);
         let mut runs = Vec::with_capacity(tiles.len());
         for (part, t) in tiles.iter().enumerate() {
             runs.push(folder.widen(part, t.over(&shape, &valid))?.into_owned());

@@ -93,7 +93,8 @@ impl<'p> Cx<'_, 'p> {
                 .also(*read, "first read here")
                 .help("read it once, after all updates; declare a second reducer for later ones"));
         }
-        let folder = Folder::new(self.run.program, state.comb, state.elems());
+        let math = self.run.kernel.math;
+        let folder = Folder::new(self.run.program, state.comb, state.elems()).under(math);
         let any_tile = values.iter().any(|&e| self.run.kernel.body.type_of(e).is_tile());
         if any_tile || (index.is_empty() && !state.shape().is_empty()) {
             self.need_collective("an update of a reducer with a tile")?;

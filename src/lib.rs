@@ -13,7 +13,7 @@ pub use pantile_runtime as runtime;
 
 /// The LLVM that the CPU back end of this build calls, if it has one.
 pub fn llvm_version() -> Option<&'static str> {
-    match (cfg!(feature = "cpu"), cfg!(feature = "cpu-llvm19")) {
+    match (cfg!(feature = "cpu-llvm22"), cfg!(feature = "cpu-llvm19")) {
         (true, _) => Some("22"),
         (false, true) => Some("19"),
         (false, false) => None,

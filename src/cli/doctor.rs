@@ -65,9 +65,10 @@ fn threads() -> Check {
 fn native() -> Check {
     let (state, found) = match pantile::llvm_version() {
         Some(version) => ("ok", format!("LLVM {version}")),
-        None => {
-            ("absent", "this build has no CPU back end: build with the feature `cpu` or `cpu-llvm19`".into())
-        }
+        None => (
+            "absent",
+            "this build has no CPU back end: build with the feature `cpu-llvm22` or `cpu-llvm19`".into(),
+        ),
     };
     Check { what: "cpu back end", state, found }
 }

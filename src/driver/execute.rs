@@ -20,7 +20,7 @@ pub enum Device {
     /// The reference interpreter: slow, exact, reports every misuse.
     Interp(pantile_ir::interp::Options),
     /// Native code on this machine.
-    #[cfg(any(feature = "cpu", feature = "cpu-llvm19"))]
+    #[cfg(feature = "cpu")]
     Cpu(super::cpu::Options),
 }
 
@@ -64,7 +64,7 @@ pub struct Ran {
 pub fn execute(compiled: &Compiled, args: &mut [(String, Value)], device: &Device) -> Result<Ran, RunError> {
     match device {
         Device::Interp(options) => super::interp::execute(compiled, args, options),
-        #[cfg(any(feature = "cpu", feature = "cpu-llvm19"))]
+        #[cfg(feature = "cpu")]
         Device::Cpu(options) => super::cpu::execute(compiled, args, options),
     }
 }

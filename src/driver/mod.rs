@@ -5,7 +5,7 @@
 
 mod arguments;
 mod compile;
-#[cfg(any(feature = "cpu", feature = "cpu-llvm19"))]
+#[cfg(feature = "cpu")]
 pub mod cpu;
 mod execute;
 mod head;
@@ -29,9 +29,9 @@ use pantile_ir::target::Arch;
 
 /// LLVM IR and assembly of a program, where this build has the CPU back end.
 pub fn native_texts(compiled: &Compiled, arch: &Arch) -> Result<(String, String), Diagnostics> {
-    #[cfg(any(feature = "cpu", feature = "cpu-llvm19"))]
+    #[cfg(feature = "cpu")]
     return cpu::texts(compiled, arch).map_err(RunError::into_diagnostics);
-    #[cfg(not(any(feature = "cpu", feature = "cpu-llvm19")))]
+    #[cfg(not(feature = "cpu"))]
     {
         let name = &compiled.abi.name;
         let d = target::absent(&format!(

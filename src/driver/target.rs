@@ -81,7 +81,7 @@ impl Target {
     fn ready(arch: Arch) -> Result<Target, Diagnostic> {
         if arch.backend == Backend::Cpu && crate::llvm_version().is_none() {
             return Err(absent("this build has no CPU back end")
-                .help("build with the feature `cpu` or `cpu-llvm19`, or use `--target interp`"));
+                .help("build with the feature `cpu-llvm22` or `cpu-llvm19`, or use `--target interp`"));
         }
         Ok(Target { backend: arch.backend, arch })
     }
@@ -89,7 +89,7 @@ impl Target {
     /// The device to run on.
     pub fn device(&self, options: &RunOptions) -> Result<Device, Diagnostic> {
         match self.backend {
-            #[cfg(any(feature = "cpu", feature = "cpu-llvm19"))]
+            #[cfg(feature = "cpu")]
             Backend::Cpu => Ok(Device::Cpu(super::cpu::Options {
                 arch: self.arch.clone(),
                 cache: options.cache,
@@ -119,9 +119,9 @@ impl Target {
 
 /// As the compiler names them where there is one, else as the standard library finds them.
 fn host_features() -> Vec<String> {
-    #[cfg(any(feature = "cpu", feature = "cpu-llvm19"))]
+    #[cfg(feature = "cpu")]
     return pantile_backends::cpu::Host::detect().features;
-    #[cfg(not(any(feature = "cpu", feature = "cpu-llvm19")))]
+    #[cfg(not(feature = "cpu"))]
     pantile_runtime::features::host().names().iter().map(|n| n.to_string()).collect()
 }
 

@@ -36,6 +36,8 @@ pub(super) struct Slot {
 #[derive(Clone, Debug)]
 pub(super) enum LaneKind {
     Threads,
+    /// A role that works as one.
+    Team,
     /// Iterations of a `parallel`: names and extents.
     Iterations(Rc<Vec<(String, i64)>>),
 }
@@ -194,6 +196,7 @@ impl<'p> Agent<'p> {
                     threads.axes.iter().map(|&(l, n)| (kernel.body.locals[l].name.clone(), i64::from(n)));
                 unravel(i64::from(lane), &axes.collect::<Vec<_>>())
             }
+            LaneKind::Team => Vec::new(),
             LaneKind::Iterations(axes) => unravel(i64::from(ctx.first_thread + lane), axes),
         }
     }

@@ -40,12 +40,13 @@ impl<'p> Run<'p> {
         agent
     }
 
-    pub fn run_block(&mut self, coords: &[i64]) -> Exec<()> {
+    pub fn run_block(&mut self, n: u32) -> Exec<()> {
+        let coords = &self.coords(n)[..];
         let kernel = self.kernel;
         self.mems.truncate(self.globals);
         self.engines = Engines::new(kernel, &mut self.mems);
         self.block_epoch = self.next_epoch()?;
-        self.block_starts.push((self.block_epoch, coords.to_vec()));
+        self.block_starts.push((self.block_epoch, n));
         let mut agent = self.agent();
         for (&local, &i) in kernel.grid.locals.iter().zip(coords) {
             agent.slots[local.index()].value = Some(Value::one(i as u64));
@@ -71,6 +72,17 @@ impl<'p> Run<'p> {
         }
         let ended = self.finish(&mut agent).and_then(|()| self.check_rings());
         ended.map_err(|f| self.annotate(f, &agent, coords))
+    }
+
+    /// Grid indices of a block by its row-major number.
+    fn coords(&self, n: u32) -> Vec<i64> {
+        let mut rest = i64::from(n);
+        let mut coords = vec![0; self.extents.len()];
+        for (c, &extent) in coords.iter_mut().zip(&self.extents).rev() {
+            *c = rest % extent.max(1);
+            rest /= extent.max(1);
+        }
+        coords
     }
 
     fn finish(&mut self, agent: &mut Agent<'p>) -> Exec<()> {
@@ -151,8 +163,8 @@ impl<'p> Run<'p> {
         }
         if let Some(epoch) = f.other_epoch.take() {
             let n = self.block_starts.partition_point(|&(start, _)| start <= epoch);
-            if let Some((_, other)) = n.checked_sub(1).and_then(|i| self.block_starts.get(i)) {
-                f = f.value("the other block", tuple_text(kernel, other));
+            if let Some(&(_, other)) = n.checked_sub(1).and_then(|i| self.block_starts.get(i)) {
+                f = f.value("the other block", tuple_text(kernel, &self.coords(other)));
             }
         }
         let top = agent.top();

@@ -225,10 +225,9 @@ impl<'p> Cx<'_, 'p> {
 
     /// The address of one element for a lane, or the fault of an index outside.
     pub fn address(&self, at: (MemId, usize), index: &[Lanes], lane: u32, writes: bool) -> Exec<usize> {
-        let index = Self::one_index(index, lane);
         let copy = self.copy_of(at.0, at.1, lane)?;
-        let addr = self.run.mems[at.0].addr(&index, copy);
-        addr.ok_or_else(|| self.outside(at.0, &index, writes).on(lane))
+        let addr = self.run.mems[at.0].addr(index, lane, copy);
+        addr.ok_or_else(|| self.outside(at.0, &Self::one_index(index, lane), writes).on(lane))
     }
 
     pub fn read_at(&mut self, id: MemId, addr: usize, thread: u32) -> Exec<u64> {
@@ -305,10 +304,12 @@ impl<'p> Scope<'p> for Cx<'_, 'p> {
         let uniform = index.iter().all(|i| matches!(i, Lanes::One(_)));
         if uniform && self.run.mems[at.0].home != Home::Lane {
             let lane = mask.lane(0);
-            let addr = self.run.mems[at.0].addr(&Self::one_index(index, lane), 0);
+            let addr = self.run.mems[at.0].addr(index, lane, 0);
             let Some(addr) = addr else {
-                let outside = self.outside(at.0, &Self::one_index(index, lane), false);
-                return or.map_or(Err(outside), |e| scalar(self, e));
+                return match or {
+                    Some(e) => scalar(self, e),
+                    None => Err(self.outside(at.0, &Self::one_index(index, lane), false).on(lane)),
+                };
             };
             let thread = if mask.len() == 1 { self.thread_of(lane) } else { super::shadow::MANY };
             let bits = self.read_at(at.0, addr, thread).map_err(|f| f.on(lane))?;
@@ -318,13 +319,14 @@ impl<'p> Scope<'p> for Cx<'_, 'p> {
         let mut out = vec![0; width as usize];
         let mut outside = Vec::new();
         for lane in mask.iter() {
-            match self.address(at, index, lane, false) {
-                Ok(addr) => {
+            let copy = self.copy_of(at.0, at.1, lane)?;
+            match self.run.mems[at.0].addr(index, lane, copy) {
+                Some(addr) => {
                     let thread = self.thread_of(lane);
                     out[lane as usize] = self.read_at(at.0, addr, thread).map_err(|f| f.on(lane))?;
                 }
-                Err(f) if f.code == codes::OUT_OF_BOUNDS && or.is_some() => outside.push(lane),
-                Err(f) => return Err(f),
+                None if or.is_some() => outside.push(lane),
+                None => return Err(self.outside(at.0, &Self::one_index(index, lane), false).on(lane)),
             }
         }
         let mut out = if width == 1 { Lanes::One(out[0]) } else { Lanes::many(out) };

@@ -10,6 +10,7 @@ use super::value::{Lanes, Mask, Value};
 use crate::codes;
 use crate::num;
 use crate::program::*;
+use smallvec::SmallVec;
 use std::borrow::Cow;
 use std::rc::Rc;
 
@@ -218,14 +219,17 @@ fn pick<'p, S: Scope<'p>>(s: &mut S, tile: ExprId, index: &[ExprId]) -> Exec<Lan
     let tile = eval_tile::tile(s, tile)?;
     let index = indices(s, index)?;
     let get = |lane: u32| -> Exec<u64> {
-        let at: Vec<i64> = index.iter().map(|i| i.get(lane) as i64).collect();
-        let inside: Option<Vec<u32>> =
-            (at.iter().zip(&tile.shape)).map(|(&i, &n)| u32::try_from(i).ok().filter(|&i| i < n)).collect();
+        let at = || -> Vec<i64> { index.iter().map(|i| i.get(lane) as i64).collect() };
+        let inside: Option<Shape> = (index.iter().zip(&tile.shape))
+            .map(|(i, &n)| u32::try_from(i.get(lane) as i64).ok().filter(|&i| i < n))
+            .collect();
         let Some(inside) = inside else {
+            let at = at();
             let message = format!("element {at:?} is outside a tile of shape {:?}", tile.shape.as_slice());
             return Err(fault(codes::OUT_OF_BOUNDS, message).on(lane));
         };
         tile.get(&inside).ok_or_else(|| {
+            let at = at();
             let message = format!("element {at:?} of the tile is invalid: it lay outside the tensor");
             fault(codes::INVALID_ELEMENT, message)
                 .on(lane)
@@ -246,9 +250,9 @@ fn elementwise<'p, S: Scope<'p>>(s: &mut S, expr: &'p Expr) -> Exec<Value> {
     let Some(op) = Ew::of(expr, s.program())? else {
         return Err(malformed("a tile where a scalar is needed"));
     };
-    let (mut values, mut elems) = (Vec::new(), Vec::new());
-    let mut operands = Vec::new();
+    let mut operands: SmallVec<[ExprId; 3]> = SmallVec::new();
     expr.operands(|e| operands.push(e));
+    let (mut values, mut elems) = (SmallVec::<[Lanes; 3]>::new(), SmallVec::<[Elem; 3]>::new());
     for e in operands {
         values.push(scalar(s, e)?);
         elems.extend(s.body().type_of(e).elem());
@@ -258,6 +262,16 @@ fn elementwise<'p, S: Scope<'p>>(s: &mut S, expr: &'p Expr) -> Exec<Value> {
 
 /// An element-wise operation over the active lanes.
 pub(super) fn map<'p, S: Scope<'p>>(s: &S, op: Ew<'p>, elems: &[Elem], values: &[Lanes]) -> Exec<Lanes> {
+    let mut same: SmallVec<[u64; 3]> = SmallVec::new();
+    same.extend(values.iter().filter_map(|v| if let Lanes::One(v) = v { Some(*v) } else { None }));
+    if same.len() == values.len()
+        && let Some(result) = super::arith::one(op, elems, &same)
+    {
+        return result.map(Lanes::One).map_err(|f| match s.mask().iter().next() {
+            Some(lane) => f.on(lane),
+            None => f,
+        });
+    }
     let mask = s.mask();
     let same = values.iter().all(|v| matches!(v, Lanes::One(_)));
     let n = if same { 1 } else { mask.len() };

@@ -14,7 +14,7 @@ use pantile_abi::DType;
 use std::rc::Rc;
 
 /// More blocks than a run can order.
-const MOST_BLOCKS: i64 = 1 << 26;
+const MOST_BLOCKS: i64 = 1 << 24;
 
 /// What is handed to a kernel for each parameter.
 #[derive(Clone, Copy, Debug)]
@@ -71,10 +71,11 @@ impl<'p> Launch<'p> {
             rng: Rng::new(self.seed),
             epoch: 0,
             block_epoch: 0,
+            extents,
             block_starts: Vec::new(),
             spans: Spans::default(),
         };
-        let result = run.run_blocks(&extents);
+        let result = run.run_blocks();
         run.mems.truncate(globals);
         *mems = run.mems;
         *session = run.session;
@@ -117,7 +118,8 @@ fn show(h: Handed, mems: &[Memory]) -> Exec<Shown> {
 }
 
 impl Run<'_> {
-    fn run_blocks(&mut self, extents: &[i64]) -> Exec<()> {
+    fn run_blocks(&mut self) -> Exec<()> {
+        let extents = self.extents.clone();
         if extents.iter().any(|&n| n <= 0) {
             return Ok(());
         }
@@ -136,13 +138,7 @@ impl Run<'_> {
             self.rng.shuffle(&mut order);
         }
         for n in order {
-            let mut rest = i64::from(n);
-            let mut coords = vec![0; extents.len()];
-            for (c, &e) in coords.iter_mut().zip(extents).rev() {
-                *c = rest % e;
-                rest /= e;
-            }
-            self.run_block(&coords)?;
+            self.run_block(n)?;
         }
         Ok(())
     }

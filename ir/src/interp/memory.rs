@@ -2,6 +2,7 @@
 
 use super::fault::{Exec, Fault, element_text, fault};
 use super::shadow::{Access, Clash, Conflict, Shadow, Touch};
+use super::value::Lanes;
 use crate::codes;
 use crate::program::{Elem, Mode};
 use crate::span::Span;
@@ -120,16 +121,17 @@ impl Memory {
         }
     }
 
-    /// The address of an element, if it is inside; `lane` picks the copy.
-    pub fn addr(&self, index: &[i64], lane: u32) -> Option<usize> {
+    /// The address of the element that a lane's subscripts name, if it is inside; `copy` picks the copy.
+    pub fn addr(&self, index: &[Lanes], lane: u32, copy: u32) -> Option<usize> {
         let mut addr = 0;
-        for ((&i, &n), &stride) in index.iter().zip(&self.dims).zip(&self.strides) {
+        for ((i, &n), &stride) in index.iter().zip(&self.dims).zip(&self.strides) {
+            let i = i.get(lane) as i64;
             if i < 0 || i >= n {
                 return None;
             }
             addr += i * stride;
         }
-        Some(addr as usize + self.lane_base(lane))
+        Some(addr as usize + self.lane_base(copy))
     }
 
     pub fn lane_base(&self, lane: u32) -> usize {

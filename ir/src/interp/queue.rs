@@ -308,10 +308,8 @@ impl<'p> Cx<'_, 'p> {
     /// At the end of an agent: all its work must have been awaited; what only drains lands.
     pub fn check_queues(&mut self) -> Exec<()> {
         let me = self.agent.id;
-        let mut open: Vec<_> =
-            self.run.engines.queues.iter().filter(|((_, a), q)| *a == me && !q.work.is_empty()).collect();
-        open.sort_by_key(|((id, _), _)| *id);
-        if let Some((_, q)) = open.first() {
+        let mut queues = self.run.engines.queues.iter();
+        if let Some((_, q)) = queues.find(|((_, a), q)| *a == me && !q.work.is_empty()) {
             let span = match q.work.front() {
                 Some(Work::Copy(c)) => c.span,
                 Some(Work::Product(p)) => p.span,

@@ -123,7 +123,7 @@ impl<'p> Cx<'_, 'p> {
                 state.log.push(update);
                 Ok(())
             }
-            LaneKind::Threads => {
+            LaneKind::Threads | LaneKind::Team => {
                 state.threads.resize(width, None);
                 let fresh = state.threads[update.lane as usize].take().unwrap_or_else(|| state.fresh());
                 let mut acc = fresh;

@@ -13,14 +13,14 @@ use super::value::Value;
 use crate::codes;
 use crate::program::*;
 use crate::span::Span;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// Everything that orders agents or runs beside them, for one block.
 #[derive(Default)]
 pub(super) struct Engines<'p> {
     pub rings: Vec<RingState>,
     pub tokens: Vec<Token>,
-    pub queues: HashMap<(QueueId, u8), QueueState<'p>>,
+    pub queues: BTreeMap<(QueueId, u8), QueueState<'p>>,
     pub turns: Vec<TurnState>,
     pub meetings: HashMap<super::agent::BarrierKey, super::roles::Meeting>,
     /// Team of each agent that runs now.

@@ -9,7 +9,6 @@ use super::ring::Reader;
 use super::step::Step;
 use super::value::{Lanes, Mask, Value};
 use crate::program::*;
-use std::rc::Rc;
 
 /// More agents than the byte of an access record can name.
 const MOST_AGENTS: usize = 200;
@@ -72,7 +71,7 @@ impl<'p> Cx<'_, 'p> {
                 mask: Mask::All(1),
                 all: Mask::All(1),
                 divergent: 0,
-                kind: LaneKind::Iterations(Rc::default()),
+                kind: LaneKind::Team,
                 first_thread: 0,
                 parallel: false,
             });

@@ -74,8 +74,9 @@ pub(super) struct Run<'p> {
     /// The last epoch given out.
     pub epoch: u32,
     pub block_epoch: u32,
-    /// First epoch and grid indices of each block so far.
-    pub block_starts: Vec<(u32, Vec<i64>)>,
+    pub extents: Vec<i64>,
+    /// First epoch and row-major number of each block so far.
+    pub block_starts: Vec<(u32, u32)>,
     pub spans: Spans,
 }
 

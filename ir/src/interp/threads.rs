@@ -19,7 +19,7 @@ type Group = Vec<u32>;
 impl<'p> Cx<'_, 'p> {
     fn need_threads(&self, what: &str) -> Exec<()> {
         match self.agent.top().kind {
-            LaneKind::Threads => Ok(()),
+            LaneKind::Threads | LaneKind::Team => Ok(()),
             LaneKind::Iterations(_) => Err(fault(
                 codes::DIVERGENT,
                 format!("{what} stands inside a `parallel`, where there are no threads"),

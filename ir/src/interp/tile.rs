@@ -143,8 +143,10 @@ impl Tile {
         if !self.valid.contains(index) {
             return None;
         }
-        let strides = self.valid.strides();
-        let at: usize = (0..index.len()).map(|d| (index[d] - self.valid.lo[d]) as usize * strides[d]).sum();
+        let mut at = 0;
+        for (d, &i) in index.iter().enumerate() {
+            at = at * self.valid.extent(d) as usize + (i - self.valid.lo[d]) as usize;
+        }
         self.data.get(at).copied()
     }
 

@@ -42,7 +42,7 @@ fn run(sources: &mut Sources) -> Fallible<bool> {
     };
     let target = Target::choose("auto", None, &Targets::shipped()).map_err(|d| d.message)?;
     println!("on {}, {} threads\n", target.describe(), std::thread::available_parallelism()?);
-    println!("{:<16} {:<34} {:>10} {:>12}  against float64", "kernel", "shapes", "time", "rate");
+    println!("{:<16} {:<46} {:>10} {:>14}  against float64", "kernel", "shapes", "time", "rate");
     let mut demo = Demo { target, sources, right: true };
     let data = match &weights {
         Some(file) => Data::of_model(file)?,
@@ -274,7 +274,7 @@ impl Demo<'_> {
             Work::Flops(n) => format!("{:.1} GFLOP/s", n / best / 1e9),
             Work::Bytes(n) => format!("{:.1} GB/s", n / best / 1e9),
         };
-        println!("{:<16} {shapes:<34} {:>7.3} ms {rate:>12}  {}", job.name, best * 1e3, verdict(&report));
+        println!("{:<16} {shapes:<46} {:>7.3} ms {rate:>14}  {}", job.name, best * 1e3, verdict(&report));
         self.right &= report.is_right();
         Ok(())
     }

@@ -8,7 +8,7 @@ use cli_support::Place;
 fn help_and_version() {
     let p = Place::new();
     let help = p.fine(&["--help"]);
-    for command in ["new", "check", "fmt", "run", "test", "emit", "targets", "doctor", "cache"] {
+    for command in ["new", "check", "fmt", "run", "test", "emit", "explain", "targets", "doctor", "cache"] {
         assert!(help.contains(&format!("\n  {command} ")), "{command} is not listed");
         let own = p.fine(&[command, "--help"]);
         assert!(own.contains("Usage: pantile"), "{command}");
@@ -53,6 +53,19 @@ fn targets() {
     p.write("t.toml", "[arch.mine]\nbackend = \"cpu\"\nwrong = 1\n");
     p.fails(1, &["t.toml", "wrong"], &["targets", "--targets", "t.toml"]);
     p.fails(1, &["absent.toml"], &["targets", "--targets", "absent.toml"]);
+}
+
+#[test]
+fn explanations() {
+    let p = Place::new();
+    assert!(p.fine(&["explain", "P0302"]).contains("P0302"));
+    assert_eq!(p.fine(&["explain", "302"]), p.fine(&["explain", "p0302"]));
+    assert!(p.fine(&["explain"]).lines().count() > 100);
+    p.fails(1, &["there is no rule P9999"], &["explain", "P9999"]);
+    let page = p.fine(&["explain", "--layout", "m: 8@thr*4 ; n: 4@thr, 2@reg"]);
+    assert!(page.contains("T5.r1"), "{page}");
+    assert!(p.fine(&["explain", "--layout", "m: 8@mem*64 ; n: 64@mem", "--svg"]).starts_with("<svg"));
+    p.fails(1, &["an axis is missing", "--layout:1:6"], &["explain", "--layout", "m: 8@@"]);
 }
 
 #[test]

@@ -8,6 +8,7 @@ mod check;
 mod doctor;
 mod emit;
 mod entry;
+mod explain;
 mod fmt;
 mod new;
 mod report;
@@ -47,6 +48,7 @@ enum Command {
     Run(Box<run::Args>),
     Test(test::Args),
     Emit(emit::Args),
+    Explain(explain::Args),
     Targets(targets::Args),
     Doctor(doctor::Args),
     Cache(cache::Args),
@@ -76,6 +78,7 @@ pub fn main() -> ExitCode {
         Command::Test(args) => test::run(&args, &mut session),
         Command::Emit(args) => emit::run(&args, &mut session),
         Command::Fmt(args) => fmt::run(&args, &mut session),
+        Command::Explain(args) => explain::run(&args, &mut session),
         Command::Targets(args) => targets::run(&args, &mut session),
         Command::Doctor(args) => doctor::run(&args, &mut session),
         Command::Cache(args) => cache::run(&args, &mut session),

@@ -370,7 +370,10 @@ impl<'a> Elab<'a> {
         let comb = self.f.kernel.reducers[reducer].comb;
         if typing::combiner_parts(&self.ctx(), comb).ok().flatten().is_none() {
             let want = self.f.kernel.reducers[reducer].parts.first().and_then(Type::elem);
-            if let Some(v) = self.value(value, want) {
+            let Some(v) = self.value(value, want) else { return };
+            let fits =
+                want.map_or(Some(v), |w| self.need_elem(v, w, &format!("what `{name}` folds"), value.span));
+            if let Some(v) = fits {
                 self.effect(Op::Fold { reducer, index, values: Args::from_slice(&[v]) }, span);
             }
         } else if let Some(values) = self.fold_inputs(comb, value, false) {

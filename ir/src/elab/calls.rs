@@ -81,7 +81,13 @@ impl<'a> Elab<'a> {
         match f {
             Value::Const(Const::Type(t)) => self.call_type(t, false, args, span),
             Value::Const(Const::Fn(f)) => self.call_value(f, callee, generics, args, want, span),
-            Value::Poison => Value::Poison,
+            Value::Poison => {
+                // mistakes in the arguments are mistakes of their own
+                for a in args.iter().filter(|a| !matches!(a.value.kind, ExprKind::Keyed(..))) {
+                    self.expr(&a.value, None);
+                }
+                Value::Poison
+            }
             _ => {
                 let text = match &callee.kind {
                     ExprKind::Name(id) => format!("`{}` is not a function", id.name),
@@ -256,12 +262,12 @@ impl<'a> Elab<'a> {
         let Some(args) = self.checked_args(f, args, span) else { return Value::Poison };
         match f.kind {
             Kind::Math(m @ (MathFn::Min | MathFn::Max)) if args.positional.len() == 1 => {
-                self.simple_fold(m.name(), &args, false, want, span)
+                self.simple_fold((m.name(), m.name()), &args, false, want, span)
             }
             Kind::Math(m) => self.math(m, approx, &args, want, span),
             Kind::Atomic(op) => self.atomic(op, &args, span),
-            Kind::Fold(comb) => self.simple_fold(comb, &args, false, want, span),
-            Kind::RowFold(comb) => self.simple_fold(comb, &args, true, want, span),
+            Kind::Fold(comb) => self.simple_fold((f.name, comb), &args, false, want, span),
+            Kind::RowFold(comb) => self.simple_fold((f.name, comb), &args, true, want, span),
             Kind::Position(largest) => self.position(largest, &args, span),
             Kind::Other => self.other_builtin(f, &args, want, span),
         }

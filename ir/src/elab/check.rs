@@ -239,11 +239,19 @@ impl Check<'_, '_> {
     fn runs(&mut self, name: &Ident, generics: &[Generic], wheres: &[ast::Expr]) {
         let all = self.bindings(name, generics, wheres);
         let first = self.found.list.len();
+        let doubtful = |b: &&Binding| b.doubt != Doubt::None;
+        let (sure, rest): (Vec<&Binding>, Vec<&Binding>) = all.iter().partition(|b| !doubtful(b));
         let mut hits: HashMap<usize, usize> = HashMap::new();
         let mut runs = 0;
-        for binding in &all {
+        let mut failed = false;
+        for binding in sure.into_iter().chain(rest) {
+            // what fails for a type that must work says enough
+            if binding.doubt != Doubt::None && failed {
+                break;
+            }
             let Some(seen) = self.run(name, binding) else { continue };
             runs += 1;
+            failed |= seen.iter().any(|&at| self.found.list[at].d.is_error());
             for at in seen {
                 *hits.entry(at).or_default() += 1;
             }

@@ -49,6 +49,8 @@ pub(crate) struct Frame<'a> {
     pub loops: u32,
     /// Directly inside a `for const`, where jumps have no loop to act on.
     pub in_const: bool,
+    /// A slot that the innermost loop should carry was reported.
+    pub bad_carry: bool,
     /// Slots that the innermost loop carries.
     pub carries: Vec<LocalId>,
     /// Param values that a launch gives, and those that a param took.
@@ -258,14 +260,14 @@ impl<'a> Elab<'a> {
 fn temp_name(op: &Op) -> &'static str {
     match op {
         Op::Read { .. } => "read",
-        Op::Reduce { .. } => "red",
-        Op::Scan { .. } => "run",
-        Op::Join { .. } => "sum",
+        Op::Reduce { .. } => "folded",
+        Op::Scan { .. } => "scanned",
+        Op::Join { .. } => "joined",
         Op::AllReduce { .. } => "total",
         Op::Atomic { .. } => "old",
-        Op::Once { .. } => "once",
-        Op::Shuffle { .. } => "lane",
-        Op::Vote { .. } => "vote",
+        Op::Once { .. } => "given",
+        Op::Shuffle { .. } => "shuffled",
+        Op::Vote { .. } => "voted",
         _ => "t",
     }
 }

@@ -3,7 +3,7 @@
 use super::Elab;
 use super::consts::{self, Callable, Const};
 use super::functions;
-use super::library::Entity;
+use super::library::{Entity, in_std};
 use super::names::suggest;
 use super::scope::Value;
 use crate::ast::{self, BinaryOp, ExprKind, Ident, UnaryOp};
@@ -138,10 +138,9 @@ impl<'a> Elab<'a> {
             let all = self.f.scope.names().chain(items).chain(language).chain(types);
             suggest(&id.name, all).map(str::to_owned)
         };
-        let std = || self.lib.std_items().any(|n| n == id.name);
         match near {
+            _ if in_std(&id.name) => d.help(format!("import it: `use \"std\"::{{{}}}`", id.name)),
             Some(near) => d.help(format!("did you mean `{near}`?")),
-            None if std() => d.help(format!("import it: `use \"std\"::{{{}}}`", id.name)),
             None => d,
         }
     }

@@ -68,6 +68,18 @@ impl Resolver for Files {
     }
 }
 
+/// Whether `use "std"` could bring this name.
+pub(crate) fn in_std(name: &str) -> bool {
+    static NAMES: std::sync::OnceLock<Vec<String>> = std::sync::OnceLock::new();
+    let read = || {
+        let mut sources = Sources::default();
+        let file = sources.add("std", None, super::STD);
+        let (ast, _) = super::parse(file, &sources);
+        ast.items.iter().filter_map(item_name).map(|n| n.name.clone()).collect()
+    };
+    NAMES.get_or_init(read).iter().any(|n| n == name)
+}
+
 /// Text of the built-in library.
 pub fn std_text() -> Found {
     Found { name: "std".into(), path: None, text: super::STD.into() }
@@ -188,12 +200,6 @@ impl Library {
 
     pub(crate) fn is_entry(&self, r: ItemRef) -> bool {
         matches!(self.item(r).kind, ItemKind::Kernel(_) | ItemKind::Op(_))
-    }
-
-    /// Names that `use "std"` could bring, where std was loaded.
-    pub(crate) fn std_items(&self) -> impl Iterator<Item = &str> {
-        let std = self.units.iter().find(|u| u.name == "std");
-        std.into_iter().flat_map(|u| u.names.keys().map(String::as_str))
     }
 
     /// All names at file level, for suggestions.

@@ -52,6 +52,7 @@ impl<'a> Elab<'a> {
         let local = self.new_local(&var.name, Type::INDEX, LocalKind::Loop, var.span);
         let outer =
             std::mem::replace(&mut self.f.carries, carries.iter().flatten().map(|c| c.local).collect());
+        let bad = std::mem::replace(&mut self.f.bad_carry, carries.iter().any(Option::is_none));
         self.f.loops += 1;
         let in_const = std::mem::take(&mut self.f.in_const);
         // A carried name outlives its loop: what the last iteration handed on is given back after it.
@@ -65,6 +66,7 @@ impl<'a> Elab<'a> {
         self.f.in_const = in_const;
         self.f.loops -= 1;
         self.f.carries = outer;
+        self.f.bad_carry = bad;
         let (Some(lo), Some(hi), Some(step)) = (lo, hi, step) else { return };
         let Some(carry) = carries.into_iter().collect::<Option<Vec<Carry>>>() else { return };
         let kind = StmtKind::For {
@@ -159,6 +161,7 @@ impl<'a> Elab<'a> {
             [carry] => {
                 self.stmt(StmtKind::Next { carry, value }, span);
             }
+            [] if self.f.bad_carry => {}
             [] => {
                 let d = Diagnostic::error(
                     codes::NOT_A_TOKEN,

@@ -2,23 +2,26 @@
 
 /// The candidate nearest to `name`, if it is near enough to be a slip.
 pub(crate) fn suggest<'c>(name: &str, candidates: impl Iterator<Item = &'c str>) -> Option<&'c str> {
-    let limit = (name.chars().count() / 3).clamp(1, 3);
+    // short names are too alike: only their case is corrected
+    let limit = match name.chars().count() {
+        0..=2 => 0,
+        3..=5 => 1,
+        6..=8 => 2,
+        _ => 3,
+    };
     candidates
         .filter(|c| *c != name)
-        .map(|c| (distance(name, c, limit), c))
+        .map(|c| (if c.eq_ignore_ascii_case(name) { 0 } else { distance(name, c, limit) }, c))
         .filter(|&(d, _)| d <= limit)
         .min_by_key(|&(d, c)| (d, c))
         .map(|(_, c)| c)
 }
 
-/// Edit distance in which a swap of neighbours and a change of case count once; above `limit` it may be any larger number.
+/// Edit distance in which a swap of neighbours counts once; above `limit` it may be any larger number.
 fn distance(a: &str, b: &str, limit: usize) -> usize {
     let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
     if a.len().abs_diff(b.len()) > limit {
         return limit + 1;
-    }
-    if a.len() == b.len() && a.iter().zip(&b).all(|(x, y)| x.eq_ignore_ascii_case(y)) {
-        return 1;
     }
     let mut rows = vec![vec![0; b.len() + 1]; a.len() + 1];
     for (i, row) in rows.iter_mut().enumerate() {
@@ -51,6 +54,7 @@ mod tests {
         assert_eq!(near("rowmx"), Some("rowmax"));
         assert_eq!(near("cieldiv"), Some("ceildiv"));
         assert_eq!(near("bm"), Some("BM"));
+        assert_eq!(near("y"), None);
         assert_eq!(near("attention"), None);
         assert_eq!(near("rowsum"), None);
     }

@@ -104,22 +104,39 @@ impl<'a> Elab<'a> {
 
     fn expr_stmt(&mut self, e: &'a ast::Expr) {
         let value = self.expr(e, None);
-        let used = matches!(
-            e.kind,
-            ExprKind::Call { .. }
-                | ExprKind::Once(_)
-                | ExprKind::Error
-                | ExprKind::Block(_)
-                | ExprKind::If { .. }
-        );
-        if !used && value != Value::Poison {
-            let d = Diagnostic::error(
-                codes::UNUSED_VALUE,
-                self.sp(e.span),
-                "the value of this expression goes nowhere",
-            );
-            self.report(d.help("give it a name with `let`, or assign it"));
+        match value {
+            Value::Poison | Value::Unit => {}
+            Value::Expr(v) if self.drop_old(v) => {}
+            // a user's function may be called for its effects
+            _ if matches!(e.kind, ExprKind::Call { .. }) && !self.calls_builtin(e) => {}
+            _ => {
+                let text = "the value of this expression goes nowhere";
+                let d = Diagnostic::error(codes::UNUSED_VALUE, self.sp(e.span), text);
+                self.report(d.help("give it a name with `let`, or assign it"));
+            }
         }
+    }
+
+    /// An atomic whose old value nobody wants has no result.
+    fn drop_old(&mut self, v: ExprId) -> bool {
+        let Expr::Local(l) = self.f.body.exprs[v] else { return false };
+        let Some(Stmt { kind: StmtKind::Op { results, op: Op::Atomic { .. } }, .. }) =
+            self.f.block.last_mut()
+        else {
+            return false;
+        };
+        let own = results.as_slice() == [l];
+        if own {
+            results.clear();
+            self.take_temp(l);
+        }
+        own
+    }
+
+    fn calls_builtin(&mut self, e: &'a ast::Expr) -> bool {
+        let ExprKind::Call { callee, .. } = &e.kind else { return false };
+        let ExprKind::Name(id) = &callee.kind else { return true };
+        !matches!(self.find(&id.name), Some(Value::Const(Const::Fn(super::consts::Callable::Item(_)))))
     }
 
     fn const_decl(&mut self, d: &'a ast::ConstDecl) {

@@ -260,7 +260,10 @@ impl<'a> Elab<'a> {
                 TestKind::Only(names) => only.extend(names.iter().map(|n| n.name.clone())),
             }
         }
-        self.complete(&subject, &inputs, t);
+        // a slip in an input's name is told once
+        if self.errors() == before {
+            self.complete(&subject, &inputs, t);
+        }
         if expects.is_empty() {
             let d = Diagnostic::error(codes::TEST, t.name.span, "the test expects nothing");
             self.report(d.help("say what must come out: `Y ~ widen rtol 1e-2`, or `Y == ref(X)`"));

@@ -338,7 +338,7 @@ impl<'a> Elab<'a> {
     /// `sum(t, axis = k)` and its kind.
     pub(crate) fn simple_fold(
         &mut self,
-        comb: &str,
+        (name, comb): (&str, &str),
         args: &CallArgs<'a>,
         rows: bool,
         want: Option<Elem>,
@@ -346,11 +346,25 @@ impl<'a> Elab<'a> {
     ) -> Value {
         let Some(e) = args.one(0) else { return Value::Poison };
         let Some(x) = self.value(e, want) else { return Value::Poison };
+        if !self.tile_arg(name, x, e.span) {
+            return Value::Poison;
+        }
         let rank = self.ty(x).shape().len();
         let default = if rows { Some(rank.saturating_sub(1)) } else { None };
         let Some(axis) = self.axis_arg(args, rank, default) else { return Value::Poison };
         let Some(comb) = Combiner::from_name(comb) else { return Value::Poison };
         self.op_value(Op::Reduce { comb, inputs: Args::from_slice(&[x]), axis }, span)
+    }
+
+    /// Whether the argument is a tile; a scalar is reported.
+    fn tile_arg(&mut self, name: &str, x: ExprId, span: Span) -> bool {
+        let tile = self.ty(x).is_tile();
+        if !tile {
+            let text = format!("`{name}` takes a tile, not {}", self.ty(x));
+            let d = Diagnostic::error(codes::NEED_TILE, self.sp(span), text);
+            self.report(d.help("a value that each thread has is folded by `allreduce`"));
+        }
+        tile
     }
 
     /// `reduce(comb, t, axis = k)`
@@ -391,13 +405,12 @@ impl<'a> Elab<'a> {
     pub(crate) fn position(&mut self, largest: bool, args: &CallArgs<'a>, span: Span) -> Value {
         let Some(e) = args.one(0) else { return Value::Poison };
         let Some(x) = self.value(e, None) else { return Value::Poison };
+        if !self.tile_arg(if largest { "argmax" } else { "argmin" }, x, e.span) {
+            return Value::Poison;
+        }
         let shape: Shape = self.ty(x).shape().iter().copied().collect();
         let Some(axis) = self.axis_arg(args, shape.len(), None) else { return Value::Poison };
-        let Some(at) = self.positions(&shape, axis, span) else {
-            // a scalar: the rule of folds says so
-            return self
-                .op_value(Op::Reduce { comb: Combiner::Max, inputs: Args::from_slice(&[x]), axis }, span);
-        };
+        let Some(at) = self.positions(&shape, axis, span) else { return Value::Poison };
         let elem = self.elem(x);
         let comb = Combiner::User(self.position_combine(largest, elem));
         match self.op(Op::Reduce { comb, inputs: Args::from_slice(&[x, at]), axis }, span).as_deref() {
@@ -453,11 +466,7 @@ impl<'a> Elab<'a> {
         let Some(e) = args.one(0) else { return Value::Poison };
         let Some(t) = self.value(e, None) else { return Value::Poison };
         let shape: Shape = self.ty(t).shape().iter().copied().collect();
-        if shape.is_empty() {
-            let text =
-                format!("`{}` takes a tile, not {}", if columns { "cols" } else { "rows" }, self.ty(t));
-            let d = Diagnostic::error(codes::NEED_TILE, self.sp(e.span), text);
-            self.report(d);
+        if !self.tile_arg(if columns { "cols" } else { "rows" }, t, e.span) {
             return Value::Poison;
         }
         let axis = if columns { shape.len() - 1 } else { shape.len().saturating_sub(2) };

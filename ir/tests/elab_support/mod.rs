@@ -150,3 +150,19 @@ fn shape_of(k: &Kernel, block: &Block, depth: usize, out: &mut Vec<String>) {
         }
     }
 }
+
+/// The printed statements of a kernel's body after its grid and threads, one a line without indentation.
+#[track_caller]
+pub fn statements(p: &Program) -> Vec<String> {
+    let all = pantile_ir::print::print(p);
+    let from = all.find("kernel k(").expect("a kernel named k");
+    let lines: Vec<&str> = all[from..].lines().map(str::trim).collect();
+    let head =
+        lines.iter().rposition(|l| l.starts_with("grid ") || l.starts_with("threads ")).expect("a grid");
+    lines[head + 1..lines.len() - 1].iter().map(|l| l.to_string()).collect()
+}
+
+#[track_caller]
+pub fn printed(text: &str) -> Vec<String> {
+    statements(&program(&kernel_text(text), "k"))
+}

@@ -23,7 +23,10 @@ pub enum Obj {
     /// a pinned fragment or a CPU's scratch
     Pinned(BufferId),
     /// a tile of the ring slot that a token holds
-    Slot { token: LocalId, field: u8 },
+    Slot {
+        token: LocalId,
+        field: u8,
+    },
     /// a tile value
     Frag(LocalId),
     /// a tensor parameter; workspaces are tensors to a kernel
@@ -109,7 +112,10 @@ pub enum Sync {
     Commit(LocalId),
     Wait(RingId),
     Release(LocalId),
-    Await { queue: QueueId, keep: u32 },
+    Await {
+        queue: QueueId,
+        keep: u32,
+    },
     ProxyFence(Team),
     RegFence(Team),
     Take(TurnId),

@@ -22,7 +22,9 @@ pub fn effects(op: &Op, ctx: &Ctx) -> Accesses {
         Op::Atomic { at, .. } => {
             let scope = if matches!(at.mem(), Mem::Tensor(_)) { Scope::Device } else { Scope::Block };
             match at {
-                Place::Element { mem, index } => row.memory(*mem, Part::Element(index.clone()), Kind::Atomic(scope)),
+                Place::Element { mem, index } => {
+                    row.memory(*mem, Part::Element(index.clone()), Kind::Atomic(scope))
+                }
                 Place::Region(r) => row.region(r, Kind::Atomic(scope)),
             }
         }

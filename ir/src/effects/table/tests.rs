@@ -43,13 +43,8 @@ fn made() -> Made {
     };
     let copies = k.add_queue(queue(Engine::Copy), at).unwrap();
     let queue = k.add_queue(queue(Engine::Matrix), at).unwrap();
-    let field = RingField {
-        name: "a".into(),
-        elem: Elem::F32,
-        shape: [33][..].into(),
-        layout: None,
-        align: None,
-    };
+    let field =
+        RingField { name: "a".into(), elem: Elem::F32, shape: [33][..].into(), layout: None, align: None };
     let ring = Ring {
         name: "r".into(),
         slots: 2,
@@ -110,7 +105,10 @@ fn products_now_and_in_flight() {
     assert_eq!(of(&m, &gemm), [plain(Obj::Frag(x), Kind::Read), plain(Obj::Frag(m.acc), Kind::Accumulate)]);
     let issue = Op::Issue {
         queue: m.queue,
-        a: MatOperand::Memory { region: region(Mem::Slot { token: m.token, field: 0 }, m.zero), transposed: false },
+        a: MatOperand::Memory {
+            region: region(Mem::Slot { token: m.token, field: 0 }, m.zero),
+            transposed: false,
+        },
         b: MatOperand::Value(m.tile),
         into: m.acc,
         init: Init::Overwrite,
@@ -133,7 +131,8 @@ fn copies_complete_by_count_or_queue() {
     let m = made();
     let Mem::Tensor(a) = m.t else { panic!("a tensor") };
     let slot = Mem::Slot { token: m.token, field: 0 };
-    let counted = Op::CopyAsync { from: region(m.t, m.zero), to: region(slot, m.zero), pad: None, queue: None };
+    let counted =
+        Op::CopyAsync { from: region(m.t, m.zero), to: region(slot, m.zero), pad: None, queue: None };
     let done = Done::Counted(m.token);
     assert_eq!(
         of(&m, &counted),
@@ -147,7 +146,10 @@ fn copies_complete_by_count_or_queue() {
     let done = Done::Fifo(m.copies);
     assert_eq!(
         of(&m, &fifo),
-        [(Obj::Global(a), Kind::Read, Proxy::Generic, done), (Obj::Shared(m.s), Kind::Write, Proxy::Generic, done)]
+        [
+            (Obj::Global(a), Kind::Read, Proxy::Generic, done),
+            (Obj::Shared(m.s), Kind::Write, Proxy::Generic, done)
+        ]
     );
 }
 

@@ -55,6 +55,7 @@ fn findings(text: &str, target: &str) -> (Diagnostics, Sources) {
         match elaborate(&lib, &Request::new(entry), &arch, &mut sources) {
             Err(d) => all.extend(d),
             Ok(made) => {
+                all.extend(made.warnings);
                 if let Err(d) = verify(&made.program, &arch) {
                     all.extend(d);
                 }
@@ -76,7 +77,7 @@ fn every_rule_has_a_page() {
         let title = format!("# {}: {}\n", row.code, row.title);
         assert!(text.starts_with(&title), "{} begins otherwise than `{title}`", row.code);
         let body = text.lines().skip(1).find(|l| !l.is_empty()).unwrap_or_default();
-        assert!(body.len() > 30 && !body.starts_with("```"), "{} says nothing", row.code);
+        assert!(body.len() > 20 && !body.starts_with("```"), "{} says nothing", row.code);
     }
     assert_eq!(PAGES.len(), codes::TABLE.len());
     assert!(page(Code(999)).is_none());

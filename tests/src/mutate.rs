@@ -17,7 +17,8 @@ pub fn mutate(text: &str, comment: &str, others: &[&str], rng: &mut Rng) -> Stri
 
 fn edit(text: &str, comment: &str, others: &[&str], rng: &mut Rng) -> String {
     let all = pieces(text, comment);
-    let solid: Vec<Piece> = all.iter().copied().filter(|p| !matches!(p.kind, Kind::Space | Kind::Comment)).collect();
+    let solid: Vec<Piece> =
+        all.iter().copied().filter(|p| !matches!(p.kind, Kind::Space | Kind::Comment)).collect();
     if solid.is_empty() {
         return FOREIGN[rng.below(FOREIGN.len())].to_string();
     }
@@ -74,7 +75,11 @@ fn edit(text: &str, comment: &str, others: &[&str], rng: &mut Rng) -> String {
             format!("{}{}", &text[..a.start], &text[end..])
         }
         17 => replace(one, two.text(text)),
-        18 => match solid.iter().filter(|p| matches!(p.text(text), "(" | ")" | "[" | "]" | "{" | "}")).nth(rng.below(20)) {
+        18 => match solid
+            .iter()
+            .filter(|p| matches!(p.text(text), "(" | ")" | "[" | "]" | "{" | "}"))
+            .nth(rng.below(20))
+        {
             Some(p) => replace(*p, ["(", ")", "[", "]", "{", "}", ""][rng.below(7)]),
             None => replace(one, "("),
         },
@@ -154,11 +159,51 @@ const NUMBERS: [&str; 18] = [
 ];
 
 const FOREIGN: [&str; 44] = [
-    "let", "var", "fn", "kernel", "op", "grid", "threads", "for", "in", "if", "else", "const", "param", "shared", "pad",
-    "or", "limit", "clip low", "packed(", "strides (", "->", "=>", ";", "..", "..=", "+:", "::", "@", "op=", "<", ">",
-    "\"", "'", "\\", "/*", "*/", "//", "return", "while true {", "}", "role", "ring", "team", "plan {",
+    "let",
+    "var",
+    "fn",
+    "kernel",
+    "op",
+    "grid",
+    "threads",
+    "for",
+    "in",
+    "if",
+    "else",
+    "const",
+    "param",
+    "shared",
+    "pad",
+    "or",
+    "limit",
+    "clip low",
+    "packed(",
+    "strides (",
+    "->",
+    "=>",
+    ";",
+    "..",
+    "..=",
+    "+:",
+    "::",
+    "@",
+    "op=",
+    "<",
+    ">",
+    "\"",
+    "'",
+    "\\",
+    "/*",
+    "*/",
+    "//",
+    "return",
+    "while true {",
+    "}",
+    "role",
+    "ring",
+    "team",
+    "plan {",
 ];
 
-const STRANGE: [&str; 10] = [
-    "\u{feff}", "\u{202e}", "é", "λ", "\u{0}", "\u{1f980}", "\r", "\u{2028}", "ﬁ", "\u{7f}",
-];
+const STRANGE: [&str; 10] =
+    ["\u{feff}", "\u{202e}", "é", "λ", "\u{0}", "\u{1f980}", "\r", "\u{2028}", "ﬁ", "\u{7f}"];

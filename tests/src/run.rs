@@ -101,7 +101,8 @@ pub fn compile(bench: &Bench, text: &str, request: &Request) -> Result<Elaborate
     if diags.has_errors() {
         return Err(diagnostic_lines(&diags, &sources));
     }
-    let made = elaborate(&lib, request, &bench.arch, &mut sources).map_err(|d| diagnostic_lines(&d, &sources))?;
+    let made =
+        elaborate(&lib, request, &bench.arch, &mut sources).map_err(|d| diagnostic_lines(&d, &sources))?;
     match verify(&made.program, &bench.arch) {
         Ok(_) => Ok(made),
         Err(d) => Err(diagnostic_lines(&d, &sources)),
@@ -307,7 +308,10 @@ fn native(code: &Code, kernel: usize, p: &Program) -> Result<Vec<Option<Held>>, 
     let bound = abi::bind(kernel_abi.signature(), values).map_err(|e| e.to_string())?;
     let mut grid = Vec::new();
     for e in &kernel_abi.grid {
-        grid.push(u64::try_from(e.eval(bound.values()).map_err(|e| format!("{e:?}"))?).map_err(|e| e.to_string())?);
+        grid.push(
+            u64::try_from(e.eval(bound.values()).map_err(|e| format!("{e:?}"))?)
+                .map_err(|e| e.to_string())?,
+        );
     }
     let blocks: u64 = grid.iter().product();
     if blocks == 0 {

@@ -3,10 +3,46 @@
 use pantile_ir::diag::Diagnostic;
 
 const INTERNAL: [&str; 40] = [
-    "ExprId", "LocalId", "BufferId", "CombineId", "KernelId", "Handle", "Arena", "arena", "unwrap", "Some(", "None,",
-    "Ok(", "Err(", "panicked", "elab", "Elab", "StmtKind", "ExprKind", "TypeKind", "Vec<", "Vec ", "SmallVec", "usize",
-    "i128", "Option<", "Poison", "poisoned value", "Value::", "Op::", "Expr::", "Const(", "Elem::", "DType::", "ast::",
-    "AST", " IR ", "frontend", "RefCell", "&str", ".rs:",
+    "ExprId",
+    "LocalId",
+    "BufferId",
+    "CombineId",
+    "KernelId",
+    "Handle",
+    "Arena",
+    "arena",
+    "unwrap",
+    "Some(",
+    "None,",
+    "Ok(",
+    "Err(",
+    "panicked",
+    "elab",
+    "Elab",
+    "StmtKind",
+    "ExprKind",
+    "TypeKind",
+    "Vec<",
+    "Vec ",
+    "SmallVec",
+    "usize",
+    "i128",
+    "Option<",
+    "Poison",
+    "poisoned value",
+    "Value::",
+    "Op::",
+    "Expr::",
+    "Const(",
+    "Elem::",
+    "DType::",
+    "ast::",
+    "AST",
+    " IR ",
+    "frontend",
+    "RefCell",
+    "&str",
+    ".rs:",
 ];
 
 /// The first internal word of a diagnostic; names from the user's text may look like one, so `source` is asked.
@@ -36,5 +72,7 @@ fn handle(text: &str) -> bool {
     let digits = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(0);
     let before = outside[..at].chars().next_back();
     // types are written `tile f32[4]`
-    digits > 0 && rest[digits..].starts_with(']') && before.is_none_or(|c| c.is_whitespace() || c.is_ascii_uppercase())
+    digits > 0
+        && rest[digits..].starts_with(']')
+        && before.is_none_or(|c| c.is_whitespace() || c.is_ascii_uppercase())
 }

@@ -5,7 +5,9 @@
 
 use pantile_ir::elab::Request;
 use pantile_tests::generate::{Choices, Program, batch};
-use pantile_tests::run::{Bench, Outcome, build_code, check_one, compare, compile, interpret, kernel_of, request};
+use pantile_tests::run::{
+    Bench, Outcome, build_code, check_one, compare, compile, interpret, kernel_of, request,
+};
 use pantile_tests::shrink::shrink;
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -32,7 +34,11 @@ fn varying_seed() -> u64 {
 
 /// The fixed half, then the half of this commit.
 fn seed_of(number: usize, total: usize, varying: u64) -> u64 {
-    if number < total / 2 { number as u64 } else { varying.wrapping_mul(1_000_003).wrapping_add(number as u64) }
+    if number < total / 2 {
+        number as u64
+    } else {
+        varying.wrapping_mul(1_000_003).wrapping_add(number as u64)
+    }
 }
 
 /// What became of a batch, program by program.
@@ -44,7 +50,8 @@ fn check_batch(bench: &Bench, programs: &[Program]) -> Vec<Outcome> {
             *o = Some(Outcome::Refused(lines.join("\n")));
         }
     }
-    let good: Vec<&Program> = programs.iter().zip(&outcomes).filter(|(_, o)| o.is_none()).map(|(p, _)| p).collect();
+    let good: Vec<&Program> =
+        programs.iter().zip(&outcomes).filter(|(_, o)| o.is_none()).map(|(p, _)| p).collect();
     let together = compile(bench, &batch(&good), &Request::new("all"));
     let code = match &together {
         Ok(made) => build_code(bench, &made.program).ok(),

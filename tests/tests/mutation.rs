@@ -93,7 +93,10 @@ fn whole_way(source: &str, arch: &Arch) -> Result<(), String> {
         let file = again.add("formatted.tile", None, once.as_str());
         let (ast, diags) = text::parse(file, &again);
         if diags.has_errors() {
-            return Err(format!("formatted text does not parse:\n{}", render_all(&diags, &again, Style::Plain)));
+            return Err(format!(
+                "formatted text does not parse:\n{}",
+                render_all(&diags, &again, Style::Plain)
+            ));
         }
         let twice = text::format(&ast);
         if once != twice {
@@ -109,7 +112,13 @@ fn whole_way(source: &str, arch: &Arch) -> Result<(), String> {
     Ok(())
 }
 
-fn one_entry(lib: &Library, entry: &str, arch: &Arch, sources: &mut Sources, source: &str) -> Result<(), String> {
+fn one_entry(
+    lib: &Library,
+    entry: &str,
+    arch: &Arch,
+    sources: &mut Sources,
+    source: &str,
+) -> Result<(), String> {
     let request = Request::new(entry);
     // generics that are named like this in the library
     let request = request.with_type("T", pantile_ir::DType::F16).with_const("D", 64).with_const("NB", 64);
@@ -140,7 +149,10 @@ fn one_entry(lib: &Library, entry: &str, arch: &Arch, sources: &mut Sources, sou
 }
 
 /// Runs trials on all cores, each on a stack of the size that threads have by default.
-fn many(n: usize, one: impl Fn(usize) -> Result<(), (String, String)> + Sync) -> Vec<(usize, String, String)> {
+fn many(
+    n: usize,
+    one: impl Fn(usize) -> Result<(), (String, String)> + Sync,
+) -> Vec<(usize, String, String)> {
     quiet();
     let next = std::sync::atomic::AtomicUsize::new(0);
     let found = std::sync::Mutex::new(Vec::new());

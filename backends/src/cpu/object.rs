@@ -120,8 +120,8 @@ fn optimize(module: &Module<'_>, generator: &TargetMachine, threaded: bool) -> R
     module.run_passes("default<O2>", generator, options).map_err(|e| CpuError::Llvm(e.to_string()))
 }
 
-/// What the code's bytes depend on beside program and machine: the version of LLVM.
+/// What the code's bytes depend on beside program and machine: this generator and the version of LLVM.
 pub fn identity() -> String {
     let (major, minor, patch) = inkwell::support::get_llvm_version();
-    format!("LLVM {major}.{minor}.{patch}")
+    format!("{} LLVM {major}.{minor}.{patch}", env!("PANTILE_GENERATOR"))
 }

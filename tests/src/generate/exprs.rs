@@ -255,8 +255,27 @@ impl Gen<'_> {
             return Ex { text: format!("{f}({})", e.text), ..e };
         }
         const ONE: [&str; 21] = [
-            "abs", "floor", "ceil", "round", "sqrt", "rsqrt", "rcp", "exp", "exp2", "log", "log2", "tanh", "sin",
-            "cos", "erf", "exp2.approx", "rcp.approx", "tanh.approx", "rsqrt.approx", "exp.approx", "log2.approx",
+            "abs",
+            "floor",
+            "ceil",
+            "round",
+            "sqrt",
+            "rsqrt",
+            "rcp",
+            "exp",
+            "exp2",
+            "log",
+            "log2",
+            "tanh",
+            "sin",
+            "cos",
+            "erf",
+            "exp2.approx",
+            "rcp.approx",
+            "tanh.approx",
+            "rsqrt.approx",
+            "exp.approx",
+            "log2.approx",
         ];
         let two: &[&str] = if el.is_float() { &["min", "max", "pow"] } else { &["min", "max", "ceildiv"] };
         match self.c.below(6) {
@@ -349,8 +368,10 @@ impl Gen<'_> {
         if self.pure {
             return None;
         }
-        let others: Vec<DType> =
-            DType::ALL.into_iter().filter(|d| d.bits() == el.bits() && *d != DType::Bool && El::D(*d) != el).collect();
+        let others: Vec<DType> = DType::ALL
+            .into_iter()
+            .filter(|d| d.bits() == el.bits() && *d != DType::Bool && El::D(*d) != el)
+            .collect();
         if others.is_empty() {
             return None;
         }
@@ -368,7 +389,8 @@ impl Gen<'_> {
         let f = fitting[self.c.below(fitting.len())].clone();
         let mut args = Vec::new();
         for i in 0..f.params {
-            let e = if i == 0 { self.value(el, shape, depth - 1) } else { self.operand(el, shape, depth - 1) };
+            let e =
+                if i == 0 { self.value(el, shape, depth - 1) } else { self.operand(el, shape, depth - 1) };
             args.push(self.settle(e, el));
         }
         let edges = self.joined(shape, &args.iter().collect::<Vec<_>>());

@@ -46,7 +46,8 @@ impl Gen<'_> {
         let e = self.value(el, &[], 2);
         // a result must have the arguments' shape: the first parameter takes part in it
         let e = self.settle(e, el);
-        let result = if el.is_float() { format!("({} + x * 0)", e.text) } else { format!("({} ^ (x ^ x))", e.text) };
+        let result =
+            if el.is_float() { format!("({} + x * 0)", e.text) } else { format!("({} ^ (x ^ x))", e.text) };
         self.line(&result);
         self.pure = false;
         let head: Vec<String> = names[..params].iter().map(|n| format!("{n}: {ty}")).collect();

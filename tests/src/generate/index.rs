@@ -68,7 +68,12 @@ impl Gen<'_> {
                     "min" => (a.lo.min(b.lo), a.hi.min(b.hi)),
                     _ => (a.lo.max(b.lo), a.hi.max(b.hi)),
                 };
-                Ix { text: format!("{f}({}, {})", a.text, b.text), lo: range.0, hi: range.1, lit: a.lit && b.lit }
+                Ix {
+                    text: format!("{f}({}, {})", a.text, b.text),
+                    lo: range.0,
+                    hi: range.1,
+                    lit: a.lit && b.lit,
+                }
             }
             9 if !self.pure => {
                 let d = self.c.pick(&[DType::I8, DType::I16, DType::U8]);
@@ -86,7 +91,8 @@ impl Gen<'_> {
             _ => {
                 let (a, b, n) = (sub(self), sub(self), self.c.range(1, 5));
                 let product = [a.lo * b.lo, a.lo * b.hi, a.hi * b.lo, a.hi * b.hi];
-                let (lo, hi) = (product.into_iter().min().unwrap_or(0), product.into_iter().max().unwrap_or(0));
+                let (lo, hi) =
+                    (product.into_iter().min().unwrap_or(0), product.into_iter().max().unwrap_or(0));
                 if hi - lo > FAR {
                     return self.bin("%", &a, &Ix::lit(n), 0, n - 1);
                 }

@@ -123,8 +123,7 @@ impl Gen<'_> {
         let dims: Vec<i64> = t.dims.iter().map(|d| d.extent).collect();
         let named: Vec<bool> = t.dims.iter().map(|d| d.name.is_some()).collect();
         let lead = dims.len() - shape.len();
-        let mut axes: Vec<String> =
-            dims[..lead].iter().map(|&n| self.uniformly(|g| g.inside(n))).collect();
+        let mut axes: Vec<String> = dims[..lead].iter().map(|&n| self.uniformly(|g| g.inside(n))).collect();
         let mut edges = Vec::new();
         for (i, &n) in shape.iter().enumerate() {
             let (text, edge) = self.span(n, dims[lead + i], named[lead + i]);
@@ -154,7 +153,10 @@ impl Gen<'_> {
         }
         match self.c.below(8) {
             // at the beginning: full, if the tensor is large enough
-            0..=2 => (format!("0 +: {len}"), if i64::from(n) <= extent { Edge::Full } else { Edge::Ragged(vec![]) }),
+            0..=2 => (
+                format!("0 +: {len}"),
+                if i64::from(n) <= extent { Edge::Full } else { Edge::Ragged(vec![]) },
+            ),
             // one of several tiles along the axis
             3 | 4 => {
                 let i = self.uniformly(|g| g.index(0));

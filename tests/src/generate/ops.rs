@@ -49,7 +49,13 @@ impl Gen<'_> {
     }
 
     /// A fold that gives elements of type `el`.
-    fn fold_text(&mut self, el: El, from: &[u32], axis: Option<usize>, depth: u32) -> Option<(String, Vec<Edge>)> {
+    fn fold_text(
+        &mut self,
+        el: El,
+        from: &[u32],
+        axis: Option<usize>,
+        depth: u32,
+    ) -> Option<(String, Vec<Edge>)> {
         let last = axis.is_some_and(|a| a + 1 == from.len());
         let at = axis.map_or(String::new(), |a| format!(", axis = {a}"));
         if el == I32 && self.c.chance(1, 6) {

@@ -9,7 +9,8 @@ impl Gen<'_> {
         let text = match el {
             BOOL => self.c.pick(&["true", "false"]).to_string(),
             _ if el.is_float() => {
-                let list = ["1", "0", "2", "0.5", "-1", "-0.0", "1.5", "3.25", "inf", "-inf", "0.1", "1e-3", "100"];
+                let list =
+                    ["1", "0", "2", "0.5", "-1", "-0.0", "1.5", "3.25", "inf", "-inf", "0.1", "1e-3", "100"];
                 self.c.pick(&list).to_string()
             }
             _ => {
@@ -95,7 +96,8 @@ impl Gen<'_> {
 
     /// One element of a memory: a parameter, `shared` memory or an array.
     pub fn element(&mut self, el: El) -> Ex {
-        let own: Vec<_> = self.mems.iter().filter(|m| m.el == el && !self.uniform && !m.shared).cloned().collect();
+        let own: Vec<_> =
+            self.mems.iter().filter(|m| m.el == el && !self.uniform && !m.shared).cloned().collect();
         if !own.is_empty() && self.c.chance(1, 2) {
             let m = &own[self.c.below(own.len())];
             let index: Vec<String> = m.shape.iter().map(|&n| self.inside(n.into())).collect();

@@ -216,7 +216,8 @@ impl Gen<'_> {
         let set = ops.is_empty() || self.c.chance(1, 3);
         if !set {
             let op = self.c.pick(ops);
-            let e = if v.shape.is_empty() { self.value(v.el, &[], 2) } else { self.operand(v.el, &v.shape, 2) };
+            let e =
+                if v.shape.is_empty() { self.value(v.el, &[], 2) } else { self.operand(v.el, &v.shape, 2) };
             return self.line(format!("{} {op} {}", v.name, e.text));
         }
         // a box that outlives its loop may not depend on the loop's variable
@@ -277,7 +278,8 @@ impl Gen<'_> {
         let vars: Vec<Var> = self.vars.iter().rev().cloned().collect();
         let param = |p: &Param, name: &str| p.name() == name;
         for v in vars {
-            let given = self.params.iter().any(|p| param(p, &v.name)) || self.grid.iter().any(|g| g.0 == v.name);
+            let given =
+                self.params.iter().any(|p| param(p, &v.name)) || self.grid.iter().any(|g| g.0 == v.name);
             if left == 0 || given || v.varies {
                 continue;
             }
@@ -424,7 +426,11 @@ impl Gen<'_> {
         let name = self.fresh("w");
         let most = self.c.range(1, 3);
         self.line(format!("var {name}: index = 0"));
-        let c = if self.c.chance(1, 2) { format!(" && {}", self.lazily(|g| g.scalar(BOOL, 1)).text) } else { String::new() };
+        let c = if self.c.chance(1, 2) {
+            format!(" && {}", self.lazily(|g| g.scalar(BOOL, 1)).text)
+        } else {
+            String::new()
+        };
         self.open(format!("while {name} < {most}{c}"));
         self.line(format!("{name} += 1"));
         self.loops.push(self.names);
@@ -483,7 +489,11 @@ impl Gen<'_> {
         let scan = self.c.chance(1, 3);
         let axis = self.c.below(rank);
         let x = self.value(c.parts.0, &shape, 2);
-        let y = if self.c.chance(1, 3) { self.value(c.parts.1, &[], 1) } else { self.value(c.parts.1, &shape, 2) };
+        let y = if self.c.chance(1, 3) {
+            self.value(c.parts.1, &[], 1)
+        } else {
+            self.value(c.parts.1, &shape, 2)
+        };
         let (x, y) = (self.settle(x, c.parts.0), self.settle(y, c.parts.1));
         let (a, b) = (self.fresh("t"), self.fresh("t"));
         let f = if scan { "scan" } else { "reduce" };
@@ -524,7 +534,12 @@ impl Gen<'_> {
             self.vars.push(Var { counts: true, ..Var::index(var, lo, hi) });
         }
         for _ in 0..1 + self.c.below(2) {
-            let of = if rank == 0 { let r = self.c.below(3); self.shape(r) } else { shape.clone() };
+            let of = if rank == 0 {
+                let r = self.c.below(3);
+                self.shape(r)
+            } else {
+                shape.clone()
+            };
             if rank == 1 && self.c.chance(1, 2) {
                 self.parallel_fold(&name, el, shape[0]);
             } else {

@@ -152,7 +152,10 @@ impl Gen<'_> {
         {
             let (x, y) = (self.scalar(c.parts.0, 2), self.scalar(c.parts.1, 2));
             let (a, b) = (self.fresh("t"), self.fresh("t"));
-            self.line(format!("let ({a}, {b}) = allreduce({}, ({}, {}), over = {over})", c.name, x.text, y.text));
+            self.line(format!(
+                "let ({a}, {b}) = allreduce({}, ({}, {}), over = {over})",
+                c.name, x.text, y.text
+            ));
             for (name, el) in [(a, c.parts.0), (b, c.parts.1)] {
                 self.vars.push(Var { varies: true, ..Var::scalar(name, el) });
             }
@@ -209,7 +212,14 @@ impl Gen<'_> {
         self.line(format!("if lin < {n} {{ {name}[lin] = {first} }}"));
         for _ in 0..1 + self.c.below(2) {
             let (at, e) = (self.inside(n), self.lazily(|g| g.scalar(el, 1)));
-            let f = self.c.pick(&["atomic_add", "atomic_max", "atomic_min", "atomic_and", "atomic_or", "atomic_xor"]);
+            let f = self.c.pick(&[
+                "atomic_add",
+                "atomic_max",
+                "atomic_min",
+                "atomic_and",
+                "atomic_or",
+                "atomic_xor",
+            ]);
             let call = format!("{f}({name}[{at}], {})", e.text);
             if self.c.chance(1, 2) {
                 let c = self.lazily(|g| g.scalar(BOOL, 1));

@@ -251,7 +251,9 @@ impl Gen<'_> {
     /// A thread's own element of shared memory.
     fn own_shared(&mut self) {
         let count = self.thread_count();
-        let fits = |m: &&super::state::Mem| m.shared && m.shape.iter().map(|&n| i64::from(n)).product::<i64>() == count;
+        let fits = |m: &&super::state::Mem| {
+            m.shared && m.shape.iter().map(|&n| i64::from(n)).product::<i64>() == count
+        };
         let Some(m) = self.mems.iter().rev().find(fits).cloned() else { return self.thread_change() };
         let at = self.own_place(m.shape.len());
         let e = self.scalar(m.el, 1);

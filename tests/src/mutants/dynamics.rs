@@ -58,7 +58,10 @@ pub fn swapped(s: &Source) -> Vec<Vec<Edit>> {
         if s.at(i) == "." && s.at(i + 1) == "T" {
             out.push(vec![s.replace(i, i + 1, "")]);
         }
-        if s.at(i) == "@" && s.solid[i - 1].kind == Kind::Word && s.solid.get(i + 1).is_some_and(|p| p.kind == Kind::Word) {
+        if s.at(i) == "@"
+            && s.solid[i - 1].kind == Kind::Word
+            && s.solid.get(i + 1).is_some_and(|p| p.kind == Kind::Word)
+        {
             out.push(vec![s.replace(i - 1, i - 1, s.at(i + 1)), s.replace(i + 1, i + 1, s.at(i - 1))]);
         }
     }

@@ -218,7 +218,11 @@ impl<'t> Source<'t> {
             let typed = is_type(before) || before == ")" && self.type_call(i - 1) || self.site.memory;
             // `var x: T[4]`
             let declared = i >= 2 && self.at(i - 2) == ":" && self.at(0) == "var";
-            close && (word || before == "]" || before == ")") && !typed && !declared && !matches!(before, "in" | "or")
+            close
+                && (word || before == "]" || before == ")")
+                && !typed
+                && !declared
+                && !matches!(before, "in" | "or")
         };
         (0..self.solid.len()).filter(list).collect()
     }

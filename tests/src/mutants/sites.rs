@@ -53,8 +53,13 @@ fn statement(kernel: &str, s: &Stmt, out: &mut Vec<Site>) {
             push(start, body.span.start as usize, true, false);
             block(kernel, body, out);
         }
-        StmtKind::Param { .. } | StmtKind::StaticAssert { .. } | StmtKind::Plan(_) | StmtKind::Role { .. } => {}
-        StmtKind::Memory { .. } | StmtKind::Grid { .. } | StmtKind::Threads { .. } => push(start, end, false, true),
+        StmtKind::Param { .. }
+        | StmtKind::StaticAssert { .. }
+        | StmtKind::Plan(_)
+        | StmtKind::Role { .. } => {}
+        StmtKind::Memory { .. } | StmtKind::Grid { .. } | StmtKind::Threads { .. } => {
+            push(start, end, false, true)
+        }
         _ => push(start, end, false, false),
     }
 }

@@ -5,9 +5,44 @@ use crate::pieces::Kind;
 
 /// Words that are no names of values.
 const WORDS: [&str; 38] = [
-    "let", "var", "for", "in", "if", "else", "while", "const", "shared", "fragment", "reducer", "tile", "grid",
-    "threads", "as", "ordered", "cost", "pad", "or", "limit", "clip", "low", "once", "step", "pipelined", "unroll",
-    "nounroll", "vectorized", "parallel", "zeros", "full", "axis", "over", "stages", "true", "false", "acc", "copy",
+    "let",
+    "var",
+    "for",
+    "in",
+    "if",
+    "else",
+    "while",
+    "const",
+    "shared",
+    "fragment",
+    "reducer",
+    "tile",
+    "grid",
+    "threads",
+    "as",
+    "ordered",
+    "cost",
+    "pad",
+    "or",
+    "limit",
+    "clip",
+    "low",
+    "once",
+    "step",
+    "pipelined",
+    "unroll",
+    "nounroll",
+    "vectorized",
+    "parallel",
+    "zeros",
+    "full",
+    "axis",
+    "over",
+    "stages",
+    "true",
+    "false",
+    "acc",
+    "copy",
 ];
 
 fn is_word(source: &Source, i: usize) -> bool {
@@ -20,7 +55,8 @@ pub fn dropped(s: &Source) -> Vec<Vec<Edit>> {
     let mut out = Vec::new();
     for i in 0..s.solid.len() {
         let (before, word) = (s.before(i), s.at(i));
-        let binary = OPERATORS.contains(&word) && i > 0 && !matches!(before, "(" | "[" | "," | "=" | "return" | "in");
+        let binary =
+            OPERATORS.contains(&word) && i > 0 && !matches!(before, "(" | "[" | "," | "=" | "return" | "in");
         let bracket = matches!(word, "(" | ")" | "[" | "]");
         let range = matches!(word, "+:" | ".." | "in" | "as" | ",");
         // the right operand of an operator
@@ -41,7 +77,8 @@ pub fn unknown(s: &Source) -> Vec<Vec<Edit>> {
     let mut out = Vec::new();
     for i in 0..s.solid.len() {
         let word = s.at(i);
-        let declared = matches!(s.before(i), "let" | "var" | "for" | "parallel" | "shared" | "fragment" | "as" | ".");
+        let declared =
+            matches!(s.before(i), "let" | "var" | "for" | "parallel" | "shared" | "fragment" | "as" | ".");
         let named = s.at(i + 1) == "=" && i > 0 && matches!(s.before(i), "," | "(");
         let axes = s.site.memory && s.solid[..i].iter().any(|p| p.text(s.text) == "as");
         if is_word(s, i) && !WORDS.contains(&word) && !is_type(word) && !declared && !named && !axes {

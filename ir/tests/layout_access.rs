@@ -34,7 +34,7 @@ fn simulate(frag: &Layout, memory: &Shared, element: u64, vector: u64) -> Confli
     for ((t, r), index) in &held {
         let a = address(memory, &reorder(frag, &memory.layout, index));
         let plain = place(&memory.layout, &reorder(frag, &memory.layout, index))[Axis::Mem];
-        if plain % bytes == 0 {
+        if plain.is_multiple_of(bytes) {
             starts.entry(*t).or_default().insert((*r, a));
         }
     }

@@ -200,7 +200,7 @@ fn simple_stmt() -> BoxedStrategy<StmtKind> {
         1 => (any::<bool>(), place(), place(), option::of(Just(e(ExprKind::Int("0".into()))))).prop_map(
             |(asynchronous, from, to, pad)| {
                 let pad = pad.filter(|_| matches!(from.kind, ExprKind::Index(..)));
-                StmtKind::Form(Form::Copy { asynchronous, from, to, pad })
+                StmtKind::Form(Form::Copy { asynchronous, queue: None, from, to, pad })
             }
         ),
         1 => (option::of(ident()), place(), place(), place(), option::of(expr()), options()).prop_map(

@@ -16,6 +16,7 @@ pub enum Value {
 
 /// Where a program runs.
 #[derive(Clone, Debug)]
+#[expect(clippy::large_enum_variant, reason = "made once a run")]
 pub enum Device {
     /// The reference interpreter: slow, exact, reports every misuse.
     Interp(pantile_ir::interp::Options),

@@ -31,7 +31,7 @@ const E4M3: F8 = F8 {
 const E5M2: F8 = F8 {
     mantissa: 2,
     rebias: 112 << 2,
-    min_normal: 0.00006103515625,
+    min_normal: 0.000_061_035_156,
     denormal_scale: 65536.0,
     max_code: 0x7b,
     over_code: 0x7c,

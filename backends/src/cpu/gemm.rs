@@ -119,7 +119,7 @@ impl<'a, 'c> Frame<'a, 'c> {
         let budget = (self.machine.registers - 4) / (vectors * regs_per_vector);
         let most = budget.clamp(1, 14);
         let least = most.div_ceil(2);
-        let rows = (least..=most).rev().find(|r| m % r == 0).unwrap_or(most);
+        let rows = (least..=most).rev().find(|r| m.is_multiple_of(*r)).unwrap_or(most);
         Block { rows: rows.min(m.max(1)), vectors, unroll: 4 }
     }
 

@@ -27,6 +27,9 @@ enum Axis<'c> {
     },
 }
 
+/// Takes the memory index and the tile position of one element.
+type EachElement<'f, 'c> = dyn FnMut(&[Int<'c>], &[Ix<'c>]) -> Result<()> + 'f;
+
 /// A region ready for addressing: one entry for each memory axis, and the tile's valid box.
 struct Window<'c> {
     mem: Mem,
@@ -412,7 +415,7 @@ impl<'a, 'c> Frame<'a, 'c> {
         region: &Region,
         inner: Option<&[Bound<'c>]>,
         span: Span,
-        f: &mut dyn FnMut(&[Int<'c>], &[Ix<'c>]) -> Result<()>,
+        f: &mut EachElement<'_, 'c>,
     ) -> Result<()> {
         let w = self.window(region, span)?;
         let bounds = match inner {

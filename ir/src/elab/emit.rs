@@ -189,7 +189,7 @@ impl<'a> Elab<'a> {
             Some([]) => Value::Unit,
             Some(many) => {
                 let parts: Option<Vec<Value>> =
-                    many.to_vec().into_iter().map(|l| self.read_local(l, span).map(Value::Expr)).collect();
+                    many.iter().copied().map(|l| self.read_local(l, span).map(Value::Expr)).collect();
                 parts.map_or(Value::Poison, |p| Value::Tuple(p.into()))
             }
             None => Value::Poison,

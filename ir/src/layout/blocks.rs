@@ -38,7 +38,10 @@ impl BlockMove {
     pub fn fit(&self, frag: &Layout, tile: &Shared, banks: &Banks) -> Option<BlockFit> {
         let cols = self.row_bytes / self.element_bytes;
         let whole_rows = |x: super::Xor| 1u64 << x.base >= self.row_bytes;
-        if tile.xor.is_some_and(|x| !whole_rows(x)) || tile.align % self.row_bytes != 0 || frag.copies() > 1 {
+        if tile.xor.is_some_and(|x| !whole_rows(x))
+            || !tile.align.is_multiple_of(self.row_bytes)
+            || frag.copies() > 1
+        {
             return None;
         }
         let fast = tile.layout.dims.iter().find(|d| {
@@ -53,8 +56,9 @@ impl BlockMove {
         if inner(frag.dim(&fast.name)?, cols)? != c || frag.dims.iter().any(|d| d.guard.is_some()) {
             return None;
         }
-        let aligned =
-            |d: &Digit| d.axis != Axis::Mem || d.stride < self.row_bytes || d.stride % self.row_bytes == 0;
+        let aligned = |d: &Digit| {
+            d.axis != Axis::Mem || d.stride < self.row_bytes || d.stride.is_multiple_of(self.row_bytes)
+        };
         if !tile.layout.digits().all(|(_, d)| aligned(d)) {
             return None;
         }
@@ -109,7 +113,7 @@ fn inner(dim: &Dim, extent: u64) -> Option<Vec<Digit>> {
             break;
         }
         let part = d.extent.min(left);
-        if left % part != 0 || d.extent % part != 0 {
+        if !left.is_multiple_of(part) || d.extent % part != 0 {
             return None;
         }
         found.insert(0, Digit { extent: part, ..*d });

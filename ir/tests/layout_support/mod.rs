@@ -34,7 +34,7 @@ impl Rng {
 pub fn factors(rng: &mut Rng, mut n: u64) -> Vec<u64> {
     let mut all = Vec::new();
     while n > 1 {
-        let divisors: Vec<u64> = (2..=n).filter(|d| n % d == 0).collect();
+        let divisors: Vec<u64> = (2..=n).filter(|d| n.is_multiple_of(*d)).collect();
         let f = rng.pick(&divisors);
         all.push(f);
         n /= f;

@@ -22,7 +22,7 @@ const SPECIAL: [f64; 12] = [
     -3e-310,
     65504.0,
     3e38,
-    5.9604644775390625e-8,
+    5.960_464_477_539_063e-8,
 ];
 
 impl Data {
@@ -48,9 +48,11 @@ impl Data {
             (0, false) => (i as u64 % 5) & mask,
             (1, true) => dtype.encode(small * 0.25 + (word % 1000) as f64 * 1e-3),
             (1, false) => (small as i64 as u64) & mask,
-            (2, true) if word % 3 == 0 => dtype.encode(SPECIAL[(word / 3) as usize % SPECIAL.len()]),
+            (2, true) if word.is_multiple_of(3) => dtype.encode(SPECIAL[(word / 3) as usize % SPECIAL.len()]),
             (2, true) => dtype.encode(small * f64::powi(2.0, (word / 3 % 60) as i32 - 30)),
-            (2, false) if word % 3 == 0 => [0, 1, mask, mask >> 1, (mask >> 1) + 1][(word / 3) as usize % 5],
+            (2, false) if word.is_multiple_of(3) => {
+                [0, 1, mask, mask >> 1, (mask >> 1) + 1][(word / 3) as usize % 5]
+            }
             (_, false) => word & mask,
             // any pattern, all kinds of NaN among them
             (_, true) => word & mask,

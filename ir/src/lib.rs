@@ -13,6 +13,7 @@ pub mod codes;
 pub mod diag;
 pub mod effects;
 pub mod elab;
+pub mod explain;
 pub mod interp;
 pub mod layout;
 pub mod math;

@@ -53,10 +53,12 @@ impl Canon<'_> {
 
     fn affine_within(&self, e: ExprId, fuel: &mut u32) -> Option<Affine> {
         *fuel = fuel.checked_sub(1)?;
+        // other integers wrap, so their sums may not be taken apart
+        if self.body.types[e.index()] != Type::INDEX {
+            return self.term(e, fuel);
+        }
         match &self.body.exprs[e] {
-            Expr::Const { elem, bits } if elem.is_integer() => {
-                Some(Affine { constant: *bits as i64, ..Affine::default() })
-            }
+            Expr::Const { bits, .. } => Some(Affine { constant: *bits as i64, ..Affine::default() }),
             Expr::Local(l) if !self.names.contains_key(l) => match self.lets.get(*l) {
                 Some(value) => self.affine_within(value, fuel),
                 None => self.term(e, fuel),
@@ -93,8 +95,7 @@ impl Canon<'_> {
     }
 
     fn show(&self, e: ExprId, fuel: &mut u32) -> Option<String> {
-        let integer = self.body.types[e.index()].elem().is_some_and(Elem::is_integer);
-        if !integer || !self.body.types[e.index()].is_scalar() {
+        if self.body.types[e.index()] != Type::INDEX {
             return self.text(e, fuel);
         }
         let a = self.affine_within(e, fuel)?;
@@ -161,6 +162,11 @@ fn head(expr: &Expr) -> String {
 }
 
 impl Affine {
+    /// `self - other`, if that is a plain number.
+    pub fn distance(&self, other: &Affine) -> Option<i64> {
+        (self.terms == other.terms).then(|| self.constant.checked_sub(other.constant)).flatten()
+    }
+
     fn plus(mut self, other: &Affine, factor: i64) -> Option<Affine> {
         self.constant = self.constant.checked_add(other.constant.checked_mul(factor)?)?;
         for (term, f) in &other.terms {

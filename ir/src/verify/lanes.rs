@@ -203,10 +203,7 @@ impl<'a> Check<'_, 'a, '_, '_> {
                 if stored != mem || at.len() != index.len() {
                     continue;
                 }
-                let distance = |(&x, &y): (&ExprId, &ExprId)| {
-                    let (a, b) = (canon.affine(x)?, canon.affine(y)?);
-                    (a.terms == b.terms).then(|| a.constant.wrapping_sub(b.constant))
-                };
+                let distance = |(&x, &y): (&ExprId, &ExprId)| canon.affine(x)?.distance(&canon.affine(y)?);
                 let distances: Option<Vec<i64>> = index.iter().zip(at).map(distance).collect();
                 if distances.is_some_and(|d| d.iter().any(|&n| n != 0)) {
                     let name = self.v.mem_name(mem);
@@ -227,9 +224,10 @@ impl<'a> Check<'_, 'a, '_, '_> {
 }
 
 fn declares(kind: &StmtKind) -> bool {
-    match kind {
-        StmtKind::Assign { .. } | StmtKind::Update { .. } => false,
-        StmtKind::Op { op: Op::Gemm { .. } | Op::Issue { .. }, .. } => false,
-        _ => true,
-    }
+    !matches!(
+        kind,
+        StmtKind::Assign { .. }
+            | StmtKind::Update { .. }
+            | StmtKind::Op { op: Op::Gemm { .. } | Op::Issue { .. }, .. }
+    )
 }

@@ -111,11 +111,43 @@ impl<'a> Check<'_, 'a, '_, '_> {
     fn element(&mut self, mem: Mem, index: &[ExprId], span: Span) {
         let extents = typing::mem_extents(&self.v.ctx, mem).unwrap_or_default();
         for (axis, (&e, extent)) in index.iter().zip(extents).enumerate() {
+            if let Some(past) = self.past_dim(mem, axis, e) {
+                self.past(mem, axis, past, e, span);
+                continue;
+            }
             let Some((lo, hi)) = self.range(e) else { continue };
             let outside = hi < 0 || extent.is_some_and(|n| i64::try_from(n).is_ok_and(|n| lo >= n));
             if outside {
                 self.outside(mem, axis, extent, (lo, hi), e, span);
             }
+        }
+    }
+
+    /// How far an index lies past the symbolic extent of its axis, whatever the dims are.
+    fn past_dim(&self, mem: Mem, axis: usize, e: ExprId) -> Option<i64> {
+        let dim = *self.v.tensor(mem)?.dims.get(axis)?;
+        let distance = self.canon.affine(e)?.distance(&self.canon.affine(dim)?)?;
+        (distance >= 0).then_some(distance)
+    }
+
+    fn past(&mut self, mem: Mem, axis: usize, by: i64, e: ExprId, span: Span) {
+        let name = self.v.mem_name(mem);
+        let place = self.place(e, span);
+        let label = if by == 0 {
+            "is the extent of the axis".to_owned()
+        } else {
+            format!("is the extent of the axis + {by}")
+        };
+        self.v
+            .error(codes::OUTSIDE, place, format!("this index of `{name}` is outside"))
+            .label(label)
+            .help(format!("the last element of axis {axis} is at its extent - 1"));
+    }
+
+    fn place(&self, e: ExprId, other: Span) -> Span {
+        match self.v.span(e) {
+            s if s == Span::default() => other,
+            s => s,
         }
     }
 
@@ -166,10 +198,7 @@ impl<'a> Check<'_, 'a, '_, '_> {
         span: Span,
     ) {
         let name = self.v.mem_name(mem);
-        let place = match self.v.span(e) {
-            s if s == Span::default() => span,
-            s => s,
-        };
+        let place = self.place(e, span);
         let range = match (lo, hi) {
             (lo, hi) if lo == hi => format!("is {lo}"),
             (lo, i64::MAX) => format!("is at least {lo}"),

@@ -3,6 +3,8 @@
 //! Speed of code is a ratio to OpenBLAS, the two in turn in one process on one thread; times of the compiler are
 //! medians. Nothing here is a test: a noisy machine makes other numbers, not failures.
 
+#![allow(clippy::print_stdout)]
+
 use pantile::driver::{self, Value, cpu};
 use pantile::ir::elab::{Library, Request};
 use pantile::ir::span::Sources;

@@ -64,7 +64,7 @@ fn every_combination_is_a_case() {
     assert_eq!(c.inputs["X"], Input::Binary(InputOp::Add, scaled, Box::new(Input::Whole(1000))));
     assert_eq!(c.inputs["k"], Input::Whole(-2));
     let Expectation { tensor, exact, rtol, atol, reference, .. } = &c.expects[0];
-    assert_eq!((tensor.as_str(), *exact, *rtol, *atol), ("Y", false, 0.01, 0.5));
+    assert_eq!((tensor.as_str(), *exact, *rtol, *atol), ("Y", false, 0.01, Some(0.5)));
     let Reference::Run { request, args, result } = reference else { panic!("{reference:?}") };
     assert_eq!((request.entry.as_str(), result.as_str()), ("ref_scale", "B"));
     assert_eq!(request.consts.get("UP"), Some(&Setting::Bool(true)));

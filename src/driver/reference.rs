@@ -99,8 +99,12 @@ pub fn default_tolerance(dtype: DType, reference: &HostTensor) -> Tolerance<'sta
     if !dtype.is_float() {
         return Tolerance::Close { rtol: 0.0, atol: 0.0 };
     }
-    let finite = (0..reference.len()).map(|i| reference.get(i)).filter(|v| v.is_finite());
+    Tolerance::Close { rtol, atol: rtol * size(reference) }
+}
+
+/// The root mean square of the finite elements.
+pub(super) fn size(t: &HostTensor) -> f64 {
+    let finite = (0..t.len()).map(|i| t.get(i)).filter(|v| v.is_finite());
     let (sum, n) = finite.fold((0.0, 0usize), |(s, n), v| (s + v * v, n + 1));
-    let size = (sum / n.max(1) as f64).sqrt();
-    Tolerance::Close { rtol, atol: rtol * size }
+    (sum / n.max(1) as f64).sqrt()
 }

@@ -1,7 +1,7 @@
 //! Running the cases of `test` blocks.
 
 use super::arguments::{Input, arguments};
-use super::reference::{Checked, Outputs, outputs, widened};
+use super::reference::{Checked, Outputs, outputs, size, widened};
 use super::{Compiled, RunError, RunOptions, Target, Value, compile, diagnostic, execute};
 use pantile_abi::ParamAbi;
 use pantile_ir::codes;
@@ -96,7 +96,11 @@ impl Judge<'_> {
         let exact = expect.exact;
         // equal to the reference once that is rounded to the output's own type
         let want = if exact { rounded(got, want).map_err(|e| one(diagnostic(e)))? } else { want };
-        let (rtol, atol) = if exact { (0.0, 0.0) } else { (expect.rtol, expect.atol) };
+        let (rtol, atol) = match (exact, expect.atol) {
+            (true, _) => (0.0, 0.0),
+            (false, Some(atol)) => (expect.rtol, atol),
+            (false, None) => (expect.rtol, expect.rtol * size(&want)),
+        };
         let report = compare(got, &want, Tolerance::Close { rtol, atol }).map_err(|e| one(diagnostic(e)))?;
         Ok(Checked { name: name.clone(), report })
     }

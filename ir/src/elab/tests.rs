@@ -75,7 +75,8 @@ pub struct Expectation {
     pub exact: bool,
     pub reference: Reference,
     pub rtol: f64,
-    pub atol: f64,
+    /// Not written: `rtol` times the size of the reference's elements.
+    pub atol: Option<f64>,
     pub span: Span,
 }
 
@@ -513,6 +514,7 @@ impl<'a> Elab<'a> {
             Some(e) => s.const_number(e, what),
             None => Some(0.0),
         };
+        let stated = atol.is_some();
         let (rtol, atol) = (bound(self, rtol, "a tolerance")?, bound(self, atol, "a tolerance")?);
         if *exact && (rtol != 0.0 || atol != 0.0) {
             let d = Diagnostic::error(codes::TEST, entry.span, "`==` leaves no room for tolerances");
@@ -524,7 +526,7 @@ impl<'a> Elab<'a> {
             exact: *exact,
             reference,
             rtol,
-            atol,
+            atol: stated.then_some(atol),
             span: entry.span,
         })
     }

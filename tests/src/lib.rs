@@ -4,6 +4,7 @@ pub mod generate;
 pub mod mutants;
 pub mod mutate;
 pub mod pieces;
+pub mod plain;
 pub mod run;
 pub mod shrink;
 pub mod words;

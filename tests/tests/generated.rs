@@ -175,3 +175,22 @@ fn one_program() {
     let outcome = check_one(&bench, &p);
     println!("{} {}", outcome.kind(), outcome.text());
 }
+
+/// A program of a file, for looking closer: `PANTILE_FUZZ_FILE=x.tile`, its kernel is `k0`.
+#[test]
+fn one_file() {
+    let Ok(path) = std::env::var("PANTILE_FUZZ_FILE") else { return };
+    let text = std::fs::read_to_string(&path).expect("a file");
+    let bench = Bench::new();
+    for kind in 0..4 {
+        let p = pantile_tests::plain::program(&bench, "k0", &text, kind).expect("a program");
+        let outcome = check_one(&bench, &p);
+        println!("data {kind}: {} {}", outcome.kind(), outcome.text());
+    }
+    if std::env::var_os("PANTILE_FUZZ_LLVM").is_some() {
+        let made = compile(&bench, &text, &Request::new("k0")).expect("compiles");
+        println!("{}", pantile_ir::print::print(&made.program));
+        let built = pantile_backends::cpu::build(&made.program, &bench.machine, true).expect("builds");
+        println!("{}\n{}", built.llvm.unwrap_or_default(), built.asm.unwrap_or_default());
+    }
+}

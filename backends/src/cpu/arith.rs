@@ -102,27 +102,38 @@ impl<'c> Emit<'c> {
         }
     }
 
-    /// Division toward −∞. A zero divisor and the one overflowing quotient are made harmless: they are errors in the
-    /// interpreter, and lanes outside a valid box may hold anything.
     fn floor_div(&self, a: Val<'c>, b: Val<'c>) -> Any<'c> {
+        self.divided(a, b, false)
+    }
+
+    /// Division toward −∞, or toward +∞. A zero divisor and the one overflowing quotient are made harmless: the first
+    /// is an error in the interpreter, and lanes outside a valid box may hold anything.
+    fn divided(&self, a: Val<'c>, b: Val<'c>, up: bool) -> Any<'c> {
         let ty = self.reg_type(a.elem);
         let c = |x: u64| self.ints(ty, x, a.lanes);
         let zero = self.int_compare(IntPredicate::EQ, b.v, c(0));
+        let rest = |q: Any<'c>, d: Any<'c>| self.int_sub(a.v, self.int_mul(q, d));
         if !a.is_signed() {
-            return self.udiv(a.v, self.pick(zero, c(1), b.v));
+            let divisor = self.pick(zero, c(1), b.v);
+            let q = self.udiv(a.v, divisor);
+            if !up {
+                return q;
+            }
+            let inexact = self.int_compare(IntPredicate::NE, rest(q, divisor), c(0));
+            return self.pick(inexact, self.int_add(q, c(1)), q);
         }
         let minus = self.int_compare(IntPredicate::EQ, b.v, c(u64::MAX));
         let negated = self.int_sub(c(0), a.v);
         let unsafe_divisor = self.int_or(zero, minus);
         let divisor = self.pick(unsafe_divisor, c(1), b.v);
         let q = self.sdiv(a.v, divisor);
-        let r = self.int_sub(a.v, self.int_mul(q, divisor));
+        let r = rest(q, divisor);
         let inexact = self.int_compare(IntPredicate::NE, r, c(0));
         let signs = self.int_xor(r, divisor);
-        let opposite = self.int_compare(IntPredicate::SLT, signs, c(0));
-        let down = self.int_and(inexact, opposite);
-        let floored = self.pick(down, self.int_sub(q, c(1)), q);
-        self.pick(minus, negated, floored)
+        let predicate = if up { IntPredicate::SGE } else { IntPredicate::SLT };
+        let away = self.int_and(inexact, self.int_compare(predicate, signs, c(0)));
+        let next = if up { self.int_add(q, c(1)) } else { self.int_sub(q, c(1)) };
+        self.pick(minus, negated, self.pick(away, next, q))
     }
 
     fn compare(&self, op: BinOp, a: Val<'c>, b: Val<'c>) -> Val<'c> {
@@ -223,21 +234,9 @@ impl<'c> Emit<'c> {
                 Val { v, elem: Elem::BOOL, lanes: a.lanes }
             }
             MathFn::CeilDiv => {
-                // −floor(−a/b); a non-positive a gives an empty range, 0
                 let lanes = a.lanes.max(args[1].lanes);
                 let (a, b) = (self.widen(a, lanes), self.widen(args[1], lanes));
-                let zero = self.widen(self.constant(a.elem, 0), lanes);
-                if a.is_signed() {
-                    let q = Val { v: self.floor_div(self.unary(UnOp::Neg, a), b), ..a };
-                    self.min_max(true, self.unary(UnOp::Neg, q), zero)
-                } else {
-                    let one = self.widen(self.constant(a.elem, 1), lanes);
-                    let less = self.binary(BinOp::Sub, a, one, false);
-                    let q = Val { v: self.floor_div(less, b), ..a };
-                    let q = self.binary(BinOp::Add, q, one, false);
-                    let empty = self.binary(BinOp::Eq, a, zero, false);
-                    self.choose(empty, zero, q)
-                }
+                Val { v: self.divided(a, b, true), ..a }
             }
             _ => return None,
         })

@@ -64,7 +64,7 @@ impl<'a, 'c> Frame<'a, 'c> {
                     let v = child(*value)?;
                     let raw = self.e.pack(v);
                     let ty = self.e.lanes_of(self.e.mem_type(Elem::D(*to)), v.lanes);
-                    return Ok(self.e.unpack(self.e.bitcast(raw, ty), Elem::D(*to), v.lanes));
+                    return Ok(self.e.wrap(self.e.unpack(self.e.bitcast(raw, ty), Elem::D(*to), v.lanes)));
                 }
                 self.lane_wise(pos, lanes, |p| self.rescaled_bits(*value, Elem::D(*to), p))
             }
@@ -147,8 +147,12 @@ impl<'a, 'c> Frame<'a, 'c> {
     fn eval_local(&self, id: pantile_ir::program::LocalId, pos: &[Ix<'c>], lanes: u32) -> Result<Val<'c>> {
         match self.tile_place(id) {
             Some((mem, _)) => Ok(self.load_tile(&mem, pos, lanes)),
-            None => Ok(match (self.kernel.body.locals[id].kind, self.thread.get()) {
-                (LocalKind::Thread(axis), Some(t)) => Val::index(self.thread_axis(axis as usize, t.linear)),
+            None => Ok(match self.kernel.body.locals[id].kind {
+                // what the block does once sees the first thread, as all see the same
+                LocalKind::Thread(axis) => {
+                    let linear = self.thread.get().map_or(self.e.int(0), |t| t.linear);
+                    Val::index(self.thread_axis(axis as usize, linear))
+                }
                 _ => self.get_scalar(id),
             }),
         }
@@ -281,7 +285,9 @@ impl<'a, 'c> Frame<'a, 'c> {
             p.push(Ix::at(ix));
             let v = self.eval(value, &p, 1)?;
             let int = e.ctx.custom_width_int_type(bf.max(8).try_into().expect("a width")).expect("a width");
-            Ok(e.zext(e.bitcast(e.pack(v), int.into()), e.i64().into()))
+            let wide = e.zext(e.bitcast(e.pack(v), int.into()), e.i64().into());
+            // 4 bits are held in 8, a sign among them
+            Ok(if bf < 8 { e.int_and(wide, e.int((1 << bf) - 1).into()) } else { wide })
         };
         let word = if bf > bt {
             let ratio = e.int((bf / bt) as i64);
@@ -336,7 +342,7 @@ impl<'a, 'c> Frame<'a, 'c> {
             Expr::Bits { to, value } => {
                 let v = go(*value)?;
                 let ty = self.e.lanes_of(self.e.mem_type(Elem::D(*to)), v.lanes);
-                self.e.unpack(self.e.bitcast(self.e.pack(v), ty), Elem::D(*to), v.lanes)
+                self.e.wrap(self.e.unpack(self.e.bitcast(self.e.pack(v), ty), Elem::D(*to), v.lanes))
             }
             Expr::Intrinsic { id, args } => {
                 self.pure_call(&self.program.intrinsics[*id].means, &many(args)?)?[0]

@@ -18,6 +18,7 @@ mod gemm;
 mod jit;
 mod lanes;
 mod machine;
+mod masked;
 mod math;
 mod object;
 mod reduce;

@@ -117,7 +117,9 @@ fn optimize(module: &Module<'_>, generator: &TargetMachine, threaded: bool) -> R
     options.set_loop_vectorization(threaded);
     options.set_loop_slp_vectorization(threaded);
     options.set_loop_unrolling(threaded);
-    module.run_passes("default<O2>", generator, options).map_err(|e| CpuError::Llvm(e.to_string()))
+    module.run_passes("default<O2>", generator, options).map_err(|e| CpuError::Llvm(e.to_string()))?;
+    super::masked::plain_stores(module);
+    Ok(())
 }
 
 /// What the code's bytes depend on beside program and machine: this generator and the version of LLVM.

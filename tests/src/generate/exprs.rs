@@ -378,7 +378,18 @@ impl Gen<'_> {
         let from = El::D(self.c.pick(&others));
         let e = self.value(from, shape, depth - 1);
         let e = self.settle(e, from);
+        let e = self.numbers_only(from, e);
         Some(Ex { text: format!("bits({}, {})", self.ty(el), e.text), ..e })
+    }
+
+    /// The value with 1 for NaN, whose bits are nobody's business.
+    pub fn numbers_only(&mut self, el: El, e: Ex) -> Ex {
+        let text = match el {
+            _ if el.is_float() => format!("where(isnan({0}), 1, {0})", e.text),
+            _ if el.is_float8() => format!("{1}.sat(where(isnan(f32({0})), 1, f32({0})))", e.text, self.ty(el)),
+            _ => return e,
+        };
+        Ex { text, ..e }
     }
 
     fn call(&mut self, el: El, shape: &[u32], depth: u32) -> Option<Ex> {

@@ -75,7 +75,7 @@ impl Gen<'_> {
             ),
             2 => ((El::D(DType::U32), F32), "(0, inf)", "(a.0 ^ b.0, min(a.1, b.1))"),
             // the last element that counts
-            _ => ((I32, F32), "(0, 0.0)", "if b.0 != 0 { b } else { a }"),
+            _ => ((I32, F32), "(0, 0.0)", "(a.0 | b.0, if b.1 != 0.0 { b.1 } else { a.1 })"),
         };
         let (x, y) = (self.plain(parts.0), self.plain(parts.1));
         self.functions_text += &format!(

@@ -53,12 +53,16 @@ impl Gen<'_> {
         if let Some(axis) = packed {
             extents[axis] += extents[axis] % 2;
         }
-        let mut dims: Vec<Dim> = extents.iter().map(|&n| self.dim(n)).collect();
-        if let Some(axis) = packed {
+        let mut dims: Vec<Dim> = Vec::new();
+        for (axis, &n) in extents.iter().enumerate() {
+            if packed != Some(axis) {
+                dims.push(self.dim(n));
+                continue;
+            }
             // the packed axis is called by a name of its own
             let name = self.fresh("N");
-            self.dims.push((name.clone(), extents[axis]));
-            dims[axis].name = Some(name);
+            self.dims.push((name.clone(), n));
+            dims.push(Dim { name: Some(name), extent: n });
         }
         let pitch = if mode == Mode::In && dims.len() == 2 && packed.is_none() && self.c.chance(1, 6) {
             let more = self.c.range(0, 5);

@@ -1,7 +1,6 @@
 //! Scalars: numbers, names, elements of memory and of tiles, folds of whole tiles. Leaves of tiles too.
 
 use super::state::{BOOL, Edge, El, Ex, Gen, Var};
-use pantile_abi::DType;
 
 impl Gen<'_> {
     /// A number of a type, bare.
@@ -148,9 +147,5 @@ impl Gen<'_> {
         }
         let all: Vec<String> = shape.iter().map(u32::to_string).collect();
         format!("broadcast({iota}, {})", all.join(", "))
-    }
-
-    pub fn dtype_mask(d: DType) -> u64 {
-        if d.bits() >= 64 { u64::MAX } else { (1 << d.bits()) - 1 }
     }
 }

@@ -99,8 +99,6 @@ pub(super) struct Var {
     pub range: (i64, i64),
     /// Loops that were open where it was declared.
     pub loops: usize,
-    /// Its value depends on open loops' variables (for starts of regions).
-    pub counts: bool,
     /// A parameter or `let` of a function that acts element by element: fits any shape.
     pub any_shape: bool,
 }
@@ -116,7 +114,6 @@ impl Var {
             varies: false,
             range: (i64::MIN, i64::MAX),
             loops: 0,
-            counts: false,
             any_shape: false,
         }
     }

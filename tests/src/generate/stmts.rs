@@ -314,7 +314,7 @@ impl Gen<'_> {
         self.open(format!("for {var} in {head}"));
         self.loops.push(self.names);
         self.scoped(|g| {
-            g.vars.push(Var { counts: true, ..Var::index(var, lo, hi) });
+            g.vars.push(Var::index(var, lo, hi));
             g.statements(4, depth);
             if g.c.chance(1, 8) {
                 g.jump();
@@ -382,7 +382,7 @@ impl Gen<'_> {
             }
             return self.close();
         }
-        let var = self.fresh("u");
+        let var = self.fresh("q");
         let list = self.c.chance(1, 3);
         let n = self.c.range(1, 3);
         let head = if list { "[1, 3, 0]".to_string() } else { format!("0..{n}") };
@@ -435,7 +435,7 @@ impl Gen<'_> {
         self.line(format!("{name} += 1"));
         self.loops.push(self.names);
         self.scoped(|g| {
-            g.vars.push(Var { counts: true, ..Var::index(name.clone(), 0, most) });
+            g.vars.push(Var::index(name.clone(), 0, most));
             g.statements(2, depth);
         });
         self.loops.pop();
@@ -458,7 +458,7 @@ impl Gen<'_> {
         }
         let vars = self.vars.len();
         if looped {
-            self.vars.push(Var { counts: true, ..Var::index(var, lo, hi) });
+            self.vars.push(Var::index(var, lo, hi));
         }
         if let Some((a, b)) = self.factors(el, &shape, 3) {
             match self.c.below(4) {
@@ -531,7 +531,7 @@ impl Gen<'_> {
             let var = self.fresh("k");
             self.open(format!("for {var} in {head}"));
             self.loops.push(self.names);
-            self.vars.push(Var { counts: true, ..Var::index(var, lo, hi) });
+            self.vars.push(Var::index(var, lo, hi));
         }
         for _ in 0..1 + self.c.below(2) {
             let of = if rank == 0 {
@@ -559,7 +559,7 @@ impl Gen<'_> {
     }
 
     fn parallel_fold(&mut self, name: &str, el: El, n: u32) {
-        let (i, j) = (self.fresh("i"), self.fresh("j"));
+        let (i, j) = (self.fresh("x"), self.fresh("y"));
         let m = self.c.range(1, 5);
         self.open(format!("parallel ({i}, {j}) in ({n}, {m})"));
         self.scoped(|g| {
@@ -580,7 +580,7 @@ impl Gen<'_> {
         let (name, dtype) = (self.fresh("s"), self.ty(el));
         let list = self.shape_text(&shape);
         self.line(format!("shared {name}: {dtype}[{list}]"));
-        let vars: Vec<String> = shape.iter().map(|_| self.fresh("i")).collect();
+        let vars: Vec<String> = shape.iter().map(|_| self.fresh("x")).collect();
         for round in 0..1 + self.c.below(2) {
             let head = match &vars[..] {
                 [one] => format!("parallel {one} in {list}"),

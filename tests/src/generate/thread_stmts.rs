@@ -23,7 +23,7 @@ impl Gen<'_> {
         self.open(format!("for {var} in {head}"));
         self.loops.push(self.names);
         self.scoped(|g| {
-            g.vars.push(Var { counts: true, ..Var::index(var, lo, hi) });
+            g.vars.push(Var::index(var, lo, hi));
             g.thread_statements(4, depth);
             if g.c.chance(1, 5) {
                 g.jump();

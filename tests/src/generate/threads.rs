@@ -125,7 +125,9 @@ impl Gen<'_> {
         let fits = |v: &&Var| v.mutable && v.shape.is_empty() && v.el != El::Index && (v.varies || !alone);
         let mutable: Vec<Var> = self.vars.iter().filter(fits).cloned().collect();
         if mutable.is_empty() {
-            return if alone { self.line("let idle = 0") } else { self.thread_var() };
+            let el = self.thread_type();
+            let e = self.scalar(el, 1);
+            return if alone { self.name_scalar(el, e, true, false) } else { self.thread_var() };
         }
         let v = mutable[self.c.below(mutable.len())].clone();
         let ops: &[&str] = match v.el {
@@ -170,9 +172,12 @@ impl Gen<'_> {
                 let n = (count - self.c.range(0, 5)).max(1);
                 extents.push(n);
                 let t = self.new_tensor(el.dtype(), mode, &extents);
+                // what the value needs of the block may not stand under the guard
+                let name = self.fresh("t");
+                self.line(format!("let {name} = {text}"));
                 let bound = t.dims.last().map_or(n.to_string(), |d| d.name.clone().unwrap_or(n.to_string()));
                 axes.push("lin".into());
-                self.line(format!("if lin < {bound} {{ {}[{}] = {text} }}", t.name, axes.join(", ")));
+                self.line(format!("if lin < {bound} {{ {}[{}] = {name} }}", t.name, axes.join(", ")));
             }
             _ => {
                 // blocks one after the other along one axis

@@ -1,6 +1,6 @@
 //! Tiles: leaves, and expressions that move elements without computing.
 
-use super::state::{BOOL, Edge, El, Ex, F32, Gen, I32, Var};
+use super::state::{BOOL, Edge, El, Ex, Gen, I32, Var};
 use pantile_abi::DType;
 
 impl Gen<'_> {
@@ -153,6 +153,7 @@ impl Gen<'_> {
         let mut source = shape.to_vec();
         *source.last_mut()? = last / from.bits();
         let e = self.whole(from, &source, depth - 1);
+        let e = self.numbers_only(from, e);
         Some(Ex::full(format!("bits({}, {})", self.ty(el), e.text), shape.len()))
     }
 
@@ -181,14 +182,6 @@ impl Gen<'_> {
         let el = self.any_type();
         let rank = self.c.pick(&[1, 2, 2, 1, 3]);
         (el, self.shape(rank))
-    }
-
-    /// A float type for sums and products.
-    pub fn some_float(&mut self) -> El {
-        match self.c.below(3) {
-            0 => F32,
-            _ => El::D(self.c.pick(&super::exprs::FLOATS)),
-        }
     }
 }
 

@@ -82,6 +82,7 @@ pub trait Real: Copy + 'static {
     const ROUNDER: Self;
     const ROUNDER_BITS: i64;
     const LOG2E: Self;
+    const LOG2E_LO: Self;
     const LN2_HI: Self;
     const LN2_LO: Self;
     /// Smallest normal number.
@@ -104,6 +105,7 @@ impl Real for f32 {
     const ROUNDER: f32 = 12_582_912.0;
     const ROUNDER_BITS: i64 = 0x4b40_0000;
     const LOG2E: f32 = std::f32::consts::LOG2_E;
+    const LOG2E_LO: f32 = 1.925_963e-8;
     const LN2_HI: f32 = std::f32::consts::LN_2;
     const LN2_LO: f32 = -1.904_654_2e-9;
     const TINY: f32 = f32::MIN_POSITIVE;
@@ -124,6 +126,7 @@ impl Real for f64 {
     const ROUNDER: f64 = 6_755_399_441_055_744.0;
     const ROUNDER_BITS: i64 = 0x4338_0000_0000_0000;
     const LOG2E: f64 = std::f64::consts::LOG2_E;
+    const LOG2E_LO: f64 = 2.035_527_374_093_103_3e-17;
     const LN2_HI: f64 = std::f64::consts::LN_2;
     const LN2_LO: f64 = 2.319_046_813_846_299_6e-17;
     const TINY: f64 = f64::MIN_POSITIVE;

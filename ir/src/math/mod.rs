@@ -43,7 +43,7 @@ pub fn emit_f32<B: Lanes>(b: &B, f: MathFn, args: &[V32<B>]) -> Option<V32<B>> {
         (MathFn::Exp, &[x]) => exp::exp_f32(val(x)).v,
         (MathFn::Exp2, &[x]) => exp::exp2_f32(val(x)).v,
         (MathFn::Log, &[x]) => log::log_f32(val(x)).v,
-        (MathFn::Log2, &[x]) => log::log2_f32(val(x)).v,
+        (MathFn::Log2, &[x]) => log::log2(val(x)).v,
         (MathFn::Rsqrt, &[x]) => {
             let root = val(x).widen().sqrt();
             (Val::new(b, Float::<f64>::splat(b, 1.0)) / root).narrow().v
@@ -64,7 +64,7 @@ pub fn emit_f64<B: Lanes>(b: &B, f: MathFn, args: &[V64<B>]) -> Option<V64<B>> {
         (MathFn::Exp, &[x]) => exp::exp(val(x)).v,
         (MathFn::Exp2, &[x]) => exp::exp2(val(x)).v,
         (MathFn::Log, &[x]) => log::log_f64(val(x)).v,
-        (MathFn::Log2, &[x]) => log::log2_f64(val(x)).v,
+        (MathFn::Log2, &[x]) => log::log2(val(x)).v,
         (MathFn::Rsqrt, &[x]) => (Val::new(b, Float::<f64>::splat(b, 1.0)) / val(x).sqrt()).v,
         (MathFn::Tanh, &[x]) => exp::tanh(val(x)).v,
         (MathFn::Sin, &[x]) => trig::sin_f64(val(x)).v,

@@ -2,7 +2,7 @@
 
 use super::exp::{Exp, exp2, exp2_of_sum};
 use super::lanes::{Float, Lanes, Real};
-use super::log::{SQRT_HALF_F64, log2_f64, split};
+use super::log::{log2, split};
 use super::value::Val;
 
 /// `r` is |x|^y; gives it sign and special cases.
@@ -20,7 +20,7 @@ fn signed<'b, B: Float<f64>>(x: Val<'b, B, f64>, y: Val<'b, B, f64>, r: Val<'b, 
 /// In f64 throughout: |y·log2|x|| < 152 there, so f64 leaves more than 15 bits beyond f32.
 pub(super) fn pow_f32<'b, B: Lanes>(x: Val<'b, B, f32>, y: Val<'b, B, f32>) -> Val<'b, B, f32> {
     let (x, y) = (x.widen(), y.widen());
-    signed(x, y, exp2(y * log2_f64(x.abs()))).narrow()
+    signed(x, y, exp2(y * log2(x.abs()))).narrow()
 }
 
 /// atanh(s)/s = 1 + z/3 + z²·W(z), z = s², on |s| ≤ (√2−1)/(√2+1): Remez exchange in 50 digits: error 2^-64.5.
@@ -34,11 +34,10 @@ const ATANH: [f64; 7] = [
     0.06510334898956753,
 ];
 const THIRD: [f64; 2] = [0.3333333333333333, 1.850371707708594e-17];
-const LOG2E_LO: f64 = 2.0355273740931033e-17;
 
 /// log2 of a positive finite x as a sum of two, to about 64 bits.
 fn log2_long<B: Float<f64>>(x: Val<'_, B, f64>) -> [Val<'_, B, f64>; 2] {
-    let [f, e] = split(x, SQRT_HALF_F64);
+    let [f, e] = split(x);
     // s = f/(2 + f)
     let (d, dl) = f.constant(2.0).plus_smaller(f);
     let s = f / d;
@@ -56,7 +55,7 @@ fn log2_long<B: Float<f64>>(x: Val<'_, B, f64>) -> [Val<'_, B, f64>; 2] {
     let (a, al) = s.plus_smaller(p);
     let (a, al) = (a + a, (al + (pl + sl)) * 2.0);
     let (main, lost) = a.times(f64::LOG2E);
-    let lost = al.fma(f64::LOG2E, a.fma(LOG2E_LO, lost));
+    let lost = al.fma(f64::LOG2E, a.fma(f64::LOG2E_LO, lost));
     let (hi, lo) = e.plus_smaller(main);
     let (hi, lo) = hi.plus_smaller(lo + lost);
     [hi, lo]

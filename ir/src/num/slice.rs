@@ -23,25 +23,41 @@ struct Operands<'a> {
 impl Operands<'_> {
     #[inline]
     fn map<K: Kind>(self, k: K, f: impl Fn(K::V, K::V) -> Res<K::V>) {
-        let n = self.out.len();
-        let (sa, sb) = (step(self.a.len(), n), step(self.b.len(), n));
-        for (i, o) in self.out.iter_mut().enumerate() {
-            *o = match f(k.load(self.a[i * sa]), k.load(self.b[i * sb])) {
-                Ok(v) => k.store(v),
-                Err(error) => {
-                    self.faults.push(Fault { at: i, error });
-                    0
-                }
-            };
-        }
+        let Operands { a, b, out, faults } = self;
+        let compute = |a: Scalar, b: Scalar| f(k.load(a), k.load(b)).map(|v| k.store(v));
+        pairs(a, b, out, compute, |at, error| faults.push(Fault { at, error }));
     }
 
     #[inline]
     fn compare<K: Kind>(self, k: K, f: impl Fn(&K::V, &K::V) -> bool) {
-        let n = self.out.len();
-        let (sa, sb) = (step(self.a.len(), n), step(self.b.len(), n));
-        for (i, o) in self.out.iter_mut().enumerate() {
-            *o = f(&k.load(self.a[i * sa]), &k.load(self.b[i * sb])) as u64;
+        let Operands { a, b, out, .. } = self;
+        let compute = |a: Scalar, b: Scalar| Ok(f(&k.load(a), &k.load(b)) as u64);
+        pairs(a, b, out, compute, |_, _| ());
+    }
+}
+
+/// Fills `out` from pairs of operands; a loop for each way of repeating one.
+#[inline]
+fn pairs(
+    a: &[Scalar],
+    b: &[Scalar],
+    out: &mut [Scalar],
+    f: impl Fn(Scalar, Scalar) -> Res<Scalar>,
+    mut fault: impl FnMut(usize, NumError),
+) {
+    let n = out.len();
+    let mut set = |at: usize, o: &mut Scalar, value: Res<Scalar>| {
+        *o = value.unwrap_or_else(|error| {
+            fault(at, error);
+            0
+        })
+    };
+    match (step(a.len(), n), step(b.len(), n)) {
+        (0, 0) => out.iter_mut().enumerate().for_each(|(i, o)| set(i, o, f(a[0], b[0]))),
+        (0, _) => out.iter_mut().zip(b).enumerate().for_each(|(i, (o, &b))| set(i, o, f(a[0], b))),
+        (_, 0) => out.iter_mut().zip(a).enumerate().for_each(|(i, (o, &a))| set(i, o, f(a, b[0]))),
+        _ => {
+            out.iter_mut().zip(a.iter().zip(b)).enumerate().for_each(|(i, (o, (&a, &b)))| set(i, o, f(a, b)))
         }
     }
 }

@@ -54,21 +54,13 @@ pub(super) const UNARY: [MathFn; 14] = [
     MathFn::Round,
 ];
 
-/// The worst error over the f32s `start, start + step, …` and where it is.
-pub(super) fn worst_f32(f: MathFn, start: u32, step: u32) -> (f64, f32) {
-    let (mut worst, mut at) = (0.0, 0.0);
-    let mut bits = start;
-    loop {
+/// The worst error over the f32s with these bits, and where it is.
+pub(super) fn worst_f32(f: MathFn, arguments: impl Iterator<Item = u32>) -> (f64, f32) {
+    let errors = arguments.map(|bits| {
         let x = f32::from_bits(bits);
-        let error = error_f32(f32_of(f, &[x]), reference(f, x as f64, 0.0));
-        if error > worst {
-            (worst, at) = (error, x);
-        }
-        match bits.checked_add(step) {
-            Some(next) => bits = next,
-            None => return (worst, at),
-        }
-    }
+        (error_f32(f32_of(f, &[x]), reference(f, x as f64, 0.0)), x)
+    });
+    errors.fold((0.0, 0.0), |worst, next| if next.0 > worst.0 { next } else { worst })
 }
 
 /// The distance of `got` from the exact value, which is `near + lost` last places.

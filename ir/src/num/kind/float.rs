@@ -33,6 +33,7 @@ macro_rules! float_ops {
         fn abs(self, a: $v) -> Res<$v> {
             Ok(a.abs())
         }
+        #[inline]
         fn min(self, a: $v, b: $v) -> $v {
             match a.partial_cmp(&b) {
                 None => $v::NAN,
@@ -47,6 +48,7 @@ macro_rules! float_ops {
                 }
             }
         }
+        #[inline]
         fn max(self, a: $v, b: $v) -> $v {
             match a.partial_cmp(&b) {
                 None => $v::NAN,
@@ -77,9 +79,11 @@ impl Kind for F32 {
     fn store(self, v: f32) -> u64 {
         v.to_bits() as u64
     }
+    #[inline]
     fn exact(self, v: f32) -> Exact {
         Exact::Float(v as f64)
     }
+    #[inline]
     fn cast(self, x: Exact, rounding: Rounding) -> Res<u64> {
         let v = match x {
             Exact::Signed(v) => v as f32,
@@ -88,6 +92,7 @@ impl Kind for F32 {
         };
         Ok(self.store(if rounding == Rounding::Saturate { v.clamp(f32::MIN, f32::MAX) } else { v }))
     }
+    #[inline]
     fn fma(self, a: f32, b: f32, c: f32) -> Res<f32> {
         Ok(a.mul_add(b, c))
     }
@@ -107,9 +112,11 @@ impl Kind for F64 {
     fn store(self, v: f64) -> u64 {
         v.to_bits()
     }
+    #[inline]
     fn exact(self, v: f64) -> Exact {
         Exact::Float(v)
     }
+    #[inline]
     fn cast(self, x: Exact, rounding: Rounding) -> Res<u64> {
         let v = match x {
             Exact::Signed(v) => v as f64,
@@ -118,6 +125,7 @@ impl Kind for F64 {
         };
         Ok(self.store(if rounding == Rounding::Saturate { v.clamp(f64::MIN, f64::MAX) } else { v }))
     }
+    #[inline]
     fn fma(self, a: f64, b: f64, c: f64) -> Res<f64> {
         Ok(a.mul_add(b, c))
     }
@@ -137,13 +145,16 @@ impl<F: Format> Kind for Mini<F> {
     fn store(self, v: f32) -> u64 {
         encode::<F>(v as f64, false)
     }
+    #[inline]
     fn exact(self, v: f32) -> Exact {
         Exact::Float(v as f64)
     }
+    #[inline]
     fn cast(self, x: Exact, rounding: Rounding) -> Res<u64> {
         let sat = rounding == Rounding::Saturate;
         Ok(encode::<F>(x.to_f64_sticky(), sat))
     }
+    #[inline]
     fn fma(self, a: f32, b: f32, c: f32) -> Res<f32> {
         Ok(crate::math::fma_to_odd(&crate::math::Scalar, a, b, c))
     }

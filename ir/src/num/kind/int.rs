@@ -11,15 +11,19 @@ impl Kind for Bool {
     fn elem(self) -> Elem {
         Elem::D(DType::Bool)
     }
+    #[inline]
     fn load(self, bits: u64) -> bool {
         bits != 0
     }
+    #[inline]
     fn store(self, v: bool) -> u64 {
         v as u64
     }
+    #[inline]
     fn exact(self, v: bool) -> Exact {
         Exact::Unsigned(v as u64)
     }
+    #[inline]
     fn cast(self, x: Exact, _: Rounding) -> Res<u64> {
         Ok(match x {
             Exact::Signed(v) => (v != 0) as u64,
@@ -27,15 +31,19 @@ impl Kind for Bool {
             Exact::Float(v) => (v != 0.0) as u64,
         })
     }
+    #[inline]
     fn and(self, a: bool, b: bool) -> Res<bool> {
         Ok(a & b)
     }
+    #[inline]
     fn or(self, a: bool, b: bool) -> Res<bool> {
         Ok(a | b)
     }
+    #[inline]
     fn xor(self, a: bool, b: bool) -> Res<bool> {
         Ok(a ^ b)
     }
+    #[inline]
     fn not(self, a: bool) -> Res<bool> {
         Ok(!a)
     }
@@ -96,9 +104,11 @@ impl Kind for Signed {
     fn store(self, v: i64) -> u64 {
         self.wrap(v) as u64
     }
+    #[inline]
     fn exact(self, v: i64) -> Exact {
         Exact::Signed(v)
     }
+    #[inline]
     fn cast(self, x: Exact, rounding: Rounding) -> Res<u64> {
         let bits = self.0.bits();
         let max = i64::MAX >> (64 - bits);
@@ -125,36 +135,47 @@ impl Kind for Signed {
     fn mul(self, a: i64, b: i64) -> Res<i64> {
         Ok(a.wrapping_mul(b))
     }
+    #[inline]
     fn div(self, a: i64, b: i64) -> Res<i64> {
         nonzero(div_floor(a, b))
     }
+    #[inline]
     fn rem(self, a: i64, b: i64) -> Res<i64> {
         nonzero(rem_floor(a, b))
     }
+    #[inline]
     fn ceil_div(self, a: i64, b: i64) -> Res<i64> {
         nonzero(div_ceil(a, b))
     }
+    #[inline]
     fn and(self, a: i64, b: i64) -> Res<i64> {
         Ok(a & b)
     }
+    #[inline]
     fn or(self, a: i64, b: i64) -> Res<i64> {
         Ok(a | b)
     }
+    #[inline]
     fn xor(self, a: i64, b: i64) -> Res<i64> {
         Ok(a ^ b)
     }
+    #[inline]
     fn shl(self, a: i64, b: i64) -> Res<i64> {
         Ok(a << amount(b, self.0.bits())?)
     }
+    #[inline]
     fn shr(self, a: i64, b: i64) -> Res<i64> {
         Ok(a >> amount(b, self.0.bits())?)
     }
+    #[inline]
     fn neg(self, a: i64) -> Res<i64> {
         Ok(a.wrapping_neg())
     }
+    #[inline]
     fn not(self, a: i64) -> Res<i64> {
         Ok(!a)
     }
+    #[inline]
     fn abs(self, a: i64) -> Res<i64> {
         Ok(a.wrapping_abs())
     }
@@ -173,9 +194,11 @@ impl Kind for Unsigned {
     fn store(self, v: u64) -> u64 {
         v & u64::MAX >> (64 - self.0.bits())
     }
+    #[inline]
     fn exact(self, v: u64) -> Exact {
         Exact::Unsigned(v)
     }
+    #[inline]
     fn cast(self, x: Exact, rounding: Rounding) -> Res<u64> {
         let bits = self.0.bits();
         let max = u64::MAX >> (64 - bits);
@@ -202,36 +225,47 @@ impl Kind for Unsigned {
     fn mul(self, a: u64, b: u64) -> Res<u64> {
         Ok(a.wrapping_mul(b))
     }
+    #[inline]
     fn div(self, a: u64, b: u64) -> Res<u64> {
         nonzero(a.checked_div(b))
     }
+    #[inline]
     fn rem(self, a: u64, b: u64) -> Res<u64> {
         nonzero(a.checked_rem(b))
     }
+    #[inline]
     fn ceil_div(self, a: u64, b: u64) -> Res<u64> {
         if b == 0 { Err(NumError::DivisionByZero) } else { Ok(a.div_ceil(b)) }
     }
+    #[inline]
     fn and(self, a: u64, b: u64) -> Res<u64> {
         Ok(a & b)
     }
+    #[inline]
     fn or(self, a: u64, b: u64) -> Res<u64> {
         Ok(a | b)
     }
+    #[inline]
     fn xor(self, a: u64, b: u64) -> Res<u64> {
         Ok(a ^ b)
     }
+    #[inline]
     fn shl(self, a: u64, b: u64) -> Res<u64> {
         Ok(a << amount(b.min(i64::MAX as u64) as i64, self.0.bits())?)
     }
+    #[inline]
     fn shr(self, a: u64, b: u64) -> Res<u64> {
         Ok(a >> amount(b.min(i64::MAX as u64) as i64, self.0.bits())?)
     }
+    #[inline]
     fn neg(self, a: u64) -> Res<u64> {
         Ok(a.wrapping_neg())
     }
+    #[inline]
     fn not(self, a: u64) -> Res<u64> {
         Ok(!a)
     }
+    #[inline]
     fn abs(self, a: u64) -> Res<u64> {
         Ok(a)
     }
@@ -254,9 +288,11 @@ impl Kind for Index {
     fn store(self, v: i64) -> u64 {
         v as u64
     }
+    #[inline]
     fn exact(self, v: i64) -> Exact {
         Exact::Signed(v)
     }
+    #[inline]
     fn cast(self, x: Exact, rounding: Rounding) -> Res<u64> {
         let v = match (x, rounding) {
             (Exact::Signed(v), _) => Some(v),
@@ -266,47 +302,61 @@ impl Kind for Index {
         };
         v.map(|v| v as u64).ok_or(NumError::OutOfRange { to: Elem::Index })
     }
+    #[inline]
     fn add(self, a: i64, b: i64) -> Res<i64> {
         fits(a.checked_add(b))
     }
+    #[inline]
     fn sub(self, a: i64, b: i64) -> Res<i64> {
         fits(a.checked_sub(b))
     }
+    #[inline]
     fn mul(self, a: i64, b: i64) -> Res<i64> {
         fits(a.checked_mul(b))
     }
+    #[inline]
     fn div(self, a: i64, b: i64) -> Res<i64> {
         if (a, b) == (i64::MIN, -1) { Err(NumError::IndexOverflow) } else { nonzero(div_floor(a, b)) }
     }
+    #[inline]
     fn rem(self, a: i64, b: i64) -> Res<i64> {
         nonzero(rem_floor(a, b))
     }
+    #[inline]
     fn ceil_div(self, a: i64, b: i64) -> Res<i64> {
         if (a, b) == (i64::MIN, -1) { Err(NumError::IndexOverflow) } else { nonzero(div_ceil(a, b)) }
     }
+    #[inline]
     fn and(self, a: i64, b: i64) -> Res<i64> {
         Ok(a & b)
     }
+    #[inline]
     fn or(self, a: i64, b: i64) -> Res<i64> {
         Ok(a | b)
     }
+    #[inline]
     fn xor(self, a: i64, b: i64) -> Res<i64> {
         Ok(a ^ b)
     }
+    #[inline]
     fn shl(self, a: i64, b: i64) -> Res<i64> {
         let n = amount(b, 64)?;
         let v = a << n;
         if v >> n == a { Ok(v) } else { Err(NumError::IndexOverflow) }
     }
+    #[inline]
     fn shr(self, a: i64, b: i64) -> Res<i64> {
         Ok(a >> amount(b, 64)?)
     }
+    #[inline]
     fn neg(self, a: i64) -> Res<i64> {
         fits(a.checked_neg())
     }
+    #[inline]
     fn not(self, a: i64) -> Res<i64> {
         Ok(!a)
     }
+    #[inline]
     fn abs(self, a: i64) -> Res<i64> {
         fits(a.checked_abs())
     }

@@ -208,3 +208,21 @@ fn identities_change_nothing() {
         }
     }
 }
+
+/// The runtime reads and writes elements without this crate; both must mean the same bits.
+#[test]
+fn the_runtime_agrees() {
+    let mut rng = Lcg(11);
+    for d in NARROW {
+        for x in 0..1u64 << d.bits() {
+            let (here, there) = (to_f64(d.into(), x), d.decode(x));
+            assert!(here.to_bits() == there.to_bits() || here.is_nan() && there.is_nan(), "{d} {x:#x}");
+            // halfway to the next value, and beside it
+            let tie = (here + to_f64(d.into(), x ^ 1)) / 2.0;
+            for v in [here, tie, tie.next_up(), tie.next_down(), f64::from_bits(rng.next())] {
+                let (here, there) = (from_f64(d.into(), v).unwrap(), d.encode(v));
+                assert!(here == there || v.is_nan() && is_nan(d.into(), there), "{v:e} to {d}");
+            }
+        }
+    }
+}

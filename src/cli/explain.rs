@@ -4,6 +4,7 @@ use super::report::{Failure, Session, print, table};
 use super::{Exit, Outcome};
 use pantile::ir::codes::{self, TABLE};
 use pantile::ir::diag::Code;
+use pantile::ir::explain::page;
 use pantile::ir::layout;
 
 /// Explain a rule by its code, with a wrong and a right example; or draw a layout.
@@ -60,5 +61,8 @@ fn rule(code: Code) -> Result<String, Failure> {
         return Err(Failure::new(codes::USAGE, format!("there is no rule {code}"))
             .help("`pantile explain` lists all rules"));
     };
-    Ok(format!("{code}: {}", row.title))
+    Ok(match page(code) {
+        Some(text) => text.to_string(),
+        None => format!("{code}: {}", row.title),
+    })
 }

@@ -265,3 +265,66 @@ fn intrinsics_and_parameters() {
     assert!(text.contains("strides (lda, 1) align 16"), "{text}");
     assert!(text.contains("packed(K, order = gptq)"), "{text}");
 }
+
+#[test]
+fn layouts_and_teams() {
+    let text = "kernel k(A: f16[M, K], C: out f32[M, K]) {
+        grid 1 as i
+        team math: 2 groups of 128
+        team load: 1 thread of 1 group
+        ring ab[4] load -> math { a: shared f16[64, 64] xor<3, 4, 3> align 1024, b: shared f32[64] align 128 } fill counted
+        shared t: f16[64, 64] xor<3, 4, 3> align 1024
+        shared u: f32[4, 33] layout \"m: 4@mem*132; n: 33@mem*4\"
+        role load { let w = acquire ab
+            copy.async A[0 +: 64, 0 +: 64] -> w.a
+            commit w }
+        role math as g { let r = wait ab
+            fragment f: f32[64, 64] over math
+            f[:, :] = f32(r.a[:, :])
+            C[g*64 +: 64, 0 +: 64] = f[:, :]
+            release r }
+    }";
+    let text = round_trip(&program(text, "k"));
+    assert!(text.contains("fragment f: f32[64, 64] over math"), "{text}");
+}
+
+/// What Rust code builds prints as the same program written as text does.
+#[test]
+fn built_and_written_programs_are_one_text() {
+    use pantile_ir::builder::{Exprs, ProgramBuilder};
+    use pantile_ir::program::*;
+    let mut p = ProgramBuilder::new("reference");
+    let mut k = p.kernel("scale");
+    let (m, n) = (k.dim("M").unwrap(), k.dim("N").unwrap());
+    let a = Mem::Tensor(k.tensor("A", Mode::In, DType::F16, &[m, n]).unwrap());
+    let o = Mem::Tensor(k.tensor("O", Mode::Out, DType::F16, &[m, n]).unwrap());
+    let s = k.scalar("s", DType::F32).unwrap();
+    let i = k.grid(&[(m, "i")]).unwrap()[0];
+    let (zero, tile) = (k.c_index(0).unwrap(), k.c_index(64).unwrap());
+    let steps = k.ceildiv(n, tile).unwrap();
+    k.for_("j", zero, steps, |k, j| {
+        let start = k.mul(j, tile)?;
+        let span = RegionAxis::Span { start, len: 64, limit: None, clip_low: false };
+        let axes = [RegionAxis::At(i), span];
+        let x = k.read("x", a, &axes)?;
+        let wide = k.cast(DType::F32, x)?;
+        let one = k.c_f32(1.0)?;
+        let shifted = k.add(s, one)?;
+        let scaled = k.mul(wide, shifted)?;
+        let narrow = k.cast(DType::F16, scaled)?;
+        k.write(o, &axes, narrow)
+    })
+    .unwrap();
+    let id = p.add_kernel(k).unwrap();
+    p.set_lone(id).unwrap();
+    let (built, _) = p.finish().unwrap();
+    let written = "kernel scale(A: f16[M, N], O: out f16[M, N], s: f32) {
+        grid M as i
+        for j in 0..ceildiv(N, 64) {
+            let x = A[i, j*64 +: 64]
+            O[i, j*64 +: 64] = f16(f32(x) * (s + 1.0))
+        }
+    }";
+    assert_eq!(round_trip(&built), round_trip(&program(written, "scale")));
+    pantile_ir::verify::verify(&built, &arch("reference")).expect("a right program");
+}

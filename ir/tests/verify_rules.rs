@@ -298,3 +298,39 @@ fn shared_memory_counts_what_is_alive_together() {
         .contains("245760")
     );
 }
+
+/// Run by hand: `cargo test --release --test verify_rules -- --ignored --nocapture`.
+#[test]
+#[ignore = "measures time"]
+fn cost_grows_with_size() {
+    let mut last = None;
+    for n in [250, 500, 1000, 2000] {
+        let mut body = String::from("var s: f32 = 0\nvar t = zeros f32[16, 16]\n");
+        for k in 0..n {
+            body += &format!(
+                "let x{k} = A[i, {k} +: 64] pad 0\nlet y{k} = sum(x{k} * s)\nfor j in 0..4 {{ if j > {} {{ s += y{k} }} }}\nt += t * y{k}\nshared m{k}: f32[4]\nm{k}[0] = s\n",
+                k % 7
+            );
+        }
+        body += "O[i, 0] = s\n";
+        let text = tiles(&body)
+            .replace("shared m", "if i > 0 { shared m")
+            .replace("[0] = s\n", "[0] = s }\n")
+            .replace("O[i, 0 }", "O[i, 0");
+        let (_, _, program) = result(&text);
+        let arch = arch("sm_90a");
+        let best = |f: &dyn Fn()| {
+            (0..3)
+                .map(|_| {
+                    let t = std::time::Instant::now();
+                    f();
+                    t.elapsed()
+                })
+                .min()
+        };
+        let v = best(&|| drop(verify(&program, &arch)));
+        let p = best(&|| drop(pantile_ir::print::print(&program)));
+        eprintln!("{n}: verify {v:?}, print {p:?}, before {last:?}");
+        last = Some((v, p));
+    }
+}

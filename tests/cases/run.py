@@ -24,6 +24,12 @@ def call(pantile, *arguments):
     return done.returncode, done.stdout + done.stderr
 
 
+def offset(text, line, column):
+    """The byte at a line and column, both from 1, columns in characters."""
+    before = text.splitlines(keepends=True)[: line - 1]
+    return len("".join(before).encode()) + len(text.splitlines()[line - 1][: column - 1].encode())
+
+
 def refused(pantile, file):
     """None, or what is wrong with the refusal."""
     text = file.read_text()
@@ -39,8 +45,8 @@ def refused(pantile, file):
     body = text.encode()
     at = body.index(place.encode(), body.index(b"kernel") if place.encode() in body[body.index(b"kernel") :] else 0)
     spans = [m.start() for m in re.finditer(re.escape(place.encode()), body) if body[: m.start()].count(b"\n") >= 2] or [at]
-    first = errors[0].get("span") or errors[0]
-    lo, hi = first["start"], first["end"]
+    first = errors[0]
+    lo, hi = offset(text, first["line"], first["col"]), offset(text, first["end"]["line"], first["end"]["col"])
     if not any(lo < s + len(place.encode()) and s < hi for s in spans):
         return f"points at {body[lo:hi].decode()!r}, expected {place!r}\n{out}"
     return None

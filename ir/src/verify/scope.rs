@@ -344,7 +344,8 @@ impl<'a> Walk<'_, 'a, '_> {
         mems_of(op, &mut |mem| self.memory(mem, span));
         match op {
             Op::Gemm { into, init, .. } | Op::Issue { into, init, .. } => {
-                if !matches!(init, Init::Overwrite) {
+                // where its condition holds, `init` gives the accumulator its first value
+                if matches!(init, Init::Accumulate) {
                     self.read_local(*into, span, state, false);
                 }
                 self.assign(*into, span, state);

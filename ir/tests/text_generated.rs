@@ -197,10 +197,12 @@ fn simple_stmt() -> BoxedStrategy<StmtKind> {
             .prop_map(|(extents, names, ordered)| StmtKind::Threads { extents, names, ordered }),
         1 => (vec(expr(), 1..3), vec(ident(), 1..3), option::of(expr()))
             .prop_map(|(extents, names, cost)| StmtKind::Grid { extents, names, cost }),
-        1 => (any::<bool>(), place(), place(), option::of(Just(e(ExprKind::Int("0".into()))))).prop_map(
-            |(asynchronous, from, to, pad)| {
-                let pad = pad.filter(|_| matches!(from.kind, ExprKind::Index(..)));
-                StmtKind::Form(Form::Copy { asynchronous, queue: None, from, to, pad })
+        1 => (any::<bool>(), option::of(ident()), place(), place(), any::<bool>()).prop_map(
+            |(asynchronous, queue, from, to, padded)| {
+                let zero = e(ExprKind::Int("0".into()));
+                let pad = Some(zero).filter(|_| padded && matches!(from.kind, ExprKind::Index(..)));
+                let asynchronous = asynchronous || queue.is_some();
+                StmtKind::Form(Form::Copy { asynchronous, queue, from, to, pad })
             }
         ),
         1 => (option::of(ident()), place(), place(), place(), option::of(expr()), options()).prop_map(

@@ -146,8 +146,10 @@ impl<'a> Lexer<'a> {
         while self.pos < end {
             let next = self.text[self.pos..end].find('\n').map(|i| self.pos + i + 1);
             self.pos = next.unwrap_or(end);
+            // only the line numbers go on: a comment ends no statement
             if next.is_some() {
-                self.newline();
+                self.line_start = self.pos;
+                self.out.lines.push(self.pos as u32);
             }
         }
     }

@@ -329,6 +329,9 @@ impl Parser<'_> {
         self.complain(d);
         if colon || then {
             self.bump();
+            if self.at(Tok::LBrace) {
+                return self.block(value, header);
+            }
         }
         let outside = std::mem::take(&mut self.brackets);
         let line = self.token().first_on_line;

@@ -241,7 +241,7 @@ impl Parser<'_> {
                     return;
                 }
                 Tok::End | Tok::RBrace => return,
-                _ if n > 0 && t.first_on_line && self.begins_statement(n) => return,
+                _ if t.first_on_line && (self.begins_statement(n) || self.begins_item(n)) => return,
                 _ => n += 1,
             }
         }
@@ -283,7 +283,7 @@ impl Parser<'_> {
                 ));
             }
             p.eat_word("identity");
-            let identity = p.expr();
+            let identity = if p.lost { p.error_expr() } else { p.expr() };
             let commutative = p.eat_word("commutative");
             (params, result, identity, commutative)
         });

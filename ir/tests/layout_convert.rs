@@ -42,7 +42,10 @@ fn run(src: &Layout, dst: &Layout, plan: &Conversion, element_bytes: u64) {
             Step::Exchange { lane, reg } => {
                 for ((t, r), e) in &old {
                     let (bit, digit) = (t / lane % 2, r / reg % 2);
-                    assert!(*lane < PRICES.banks.lanes, "exchanges stay inside a warp");
+                    assert!(
+                        *lane < PRICES.banks.lanes && lane.is_power_of_two(),
+                        "exchanges stay inside a warp"
+                    );
                     put(t - bit * lane + digit * lane, r - digit * reg + bit * reg, Some(e));
                 }
             }
@@ -214,6 +217,12 @@ fn warps_and_wider_teams_meet_in_shared_memory() {
     let (a, b) = ("m: 2@group, 8@reg ; n: 32@thr", "m: 8@reg, 2@group ; n: 32@thr");
     let groups = convert(&layout(a), &layout(b), 32, &PRICES).expect("convertible");
     assert!(matches!(&groups.steps[..], [Step::Shared { scope: Scope::Block, .. }]), "{groups:?}");
+    let copies =
+        convert(&layout("m: 32@thr"), &layout("m: 32@thr ; rep 2@group"), 32, &PRICES).expect("convertible");
+    assert!(matches!(&copies.steps[..], [Step::Shared { scope: Scope::Block, .. }]), "{copies:?}");
+    let kept =
+        convert(&layout("m: 32@thr ; rep 2@group"), &layout("m: 32@thr"), 32, &PRICES).expect("convertible");
+    assert_eq!(kept.cost, 0.0, "a copy less is free: {kept:?}");
 }
 
 #[test]

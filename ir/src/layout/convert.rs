@@ -104,6 +104,11 @@ fn in_registers(src: &Layout, dst: &Layout, bits: u32, prices: &Prices) -> Optio
     if !tiled(src) || !tiled(dst) || src.dims.iter().any(|d| covered(dst, &d.name) != Some(d.covered())) {
         return None;
     }
+    // Copies in other groups or blocks cannot be made from here.
+    let elsewhere = |d: &&Digit| !matches!(d.axis, Axis::Reg | Axis::Thr);
+    if dst.rep.iter().filter(elsewhere).any(|d| !src.rep.contains(d)) {
+        return None;
+    }
     let relation = relate(src, dst).ok()?;
     let moves: Vec<Move> = relation.pieces.iter().flat_map(|p| cut(p, lanes)).collect();
     let plan =
@@ -279,7 +284,9 @@ impl Planner<'_> {
         }
         let leaving = |m: &Move| matches!((m.src, m.dst), (Slot::Lane(_), Slot::Reg(_)));
         let coming = |m: &Move| matches!((m.src, m.dst), (Slot::Reg(_), Slot::Lane(_)));
-        let odd = |m: &Move| (leaving(m) || coming(m)) && m.extent != 2;
+        // A butterfly pairs lanes that differ in one bit of their number.
+        let even = |s: Slot| !matches!(s, Slot::Lane(stride) if !stride.is_power_of_two());
+        let odd = |m: &Move| (leaving(m) || coming(m)) && (m.extent != 2 || !even(m.src) || !even(m.dst));
         let count = |f: &dyn Fn(&Move) -> bool| self.moves.iter().filter(|m| f(m)).count();
         if self.moves.iter().any(odd) || count(&leaving) != count(&coming) || count(&leaving) == 0 {
             return None;

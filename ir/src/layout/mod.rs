@@ -15,6 +15,7 @@ mod convert;
 mod cover;
 mod draw;
 mod explain;
+mod print;
 mod relate;
 mod swizzle;
 mod text;

@@ -266,54 +266,51 @@ fn atomics(arch: &mut Arch, table: &Reader, owner: &Arc<str>) {
 
 fn chip(layers: &Layers, archs: &[Arch]) -> Option<Chip> {
     let owner: Arc<str> = Arc::from(layers.name.as_str());
-    let mut found: Option<Chip> = None;
+    let first = layers.tables.first()?;
+    if layers.tables.iter().all(|t| t.raw("arch").is_none()) {
+        first.need::<String>("arch");
+        return None;
+    }
+    let mut found = Chip {
+        name: layers.name.clone(),
+        title: layers.name.clone(),
+        arch: String::new(),
+        span: first.span,
+        facts: ChipFacts::default(),
+        peaks: Vec::new(),
+    };
     for t in &layers.tables {
-        let old = found.take();
-        let arch = match (t.get::<String>("arch"), &old) {
-            (Some((name, span)), _) => {
-                if !archs.iter().any(|a| a.name == name) {
-                    let d = Diagnostic::error(
-                        codes::TARGET_INHERITS,
-                        span,
-                        format!(
-                            "chip `{}` is of the architecture `{name}`, which is not declared",
-                            layers.name
-                        ),
-                    );
-                    t.report(match nearest(&name, archs.iter().map(|a| a.name.as_str())) {
-                        Some(close) => d.help(format!("did you mean `{close}`?")),
-                        None => d,
-                    });
-                    return None;
-                }
-                name
-            }
-            (None, Some(c)) => c.arch.clone(),
-            (None, None) => t.need::<String>("arch").map(|(n, _)| n)?,
-        };
-        let mut next = old.unwrap_or_else(|| Chip {
-            name: layers.name.clone(),
-            title: layers.name.clone(),
-            arch: String::new(),
-            span: t.span,
-            facts: ChipFacts::default(),
-            peaks: Vec::new(),
-        });
-        next.arch = arch;
+        if let Some((name, span)) = t.get::<String>("arch") {
+            known_arch(t, &layers.name, &name, span, archs)?;
+            found.arch = name;
+        }
         if let Some((title, _)) = t.get::<String>("title") {
-            next.title = title;
+            found.title = title;
         }
         if let Some(table) = t.table("facts") {
-            next.facts.read(&table, &owner);
+            found.facts.read(&table, &owner);
             table.finish();
         }
         if let Some(table) = t.table("peaks") {
-            peaks(&mut next, &table, &owner);
+            peaks(&mut found, &table, &owner);
         }
         t.finish();
-        found = Some(next);
     }
-    found
+    Some(found)
+}
+
+/// Reports a chip's architecture that is not declared.
+fn known_arch(t: &Reader, chip: &str, name: &str, span: Span, archs: &[Arch]) -> Option<()> {
+    if archs.iter().any(|a| a.name == name) {
+        return Some(());
+    }
+    let message = format!("chip `{chip}` is of the architecture `{name}`, which is not declared");
+    let d = Diagnostic::error(codes::TARGET_INHERITS, span, message);
+    t.report(match nearest(name, archs.iter().map(|a| a.name.as_str())) {
+        Some(close) => d.help(format!("did you mean `{close}`?")),
+        None => d,
+    });
+    None
 }
 
 /// `[chip.NAME.peaks]`: one figure an operand type.

@@ -3,7 +3,6 @@
 mod elab_support;
 
 use elab_support::*;
-use pantile_ir::print::print;
 
 #[test]
 fn regions() {

@@ -2,7 +2,7 @@
 
 mod elab_support;
 
-use elab_support::{printed as _, *};
+use elab_support::*;
 use pantile_ir::elab::Request;
 use pantile_ir::print::print;
 

@@ -41,6 +41,7 @@ pub fn check_all(
 struct Findings {
     list: Vec<Finding>,
     known: HashMap<(u16, u32, u32, u32), usize>,
+    missing: HashMap<(ItemRef, String), Span>,
 }
 
 struct Finding {
@@ -73,6 +74,18 @@ impl Findings {
                     archs: 1,
                     always: false,
                 });
+            }
+        }
+    }
+
+    /// Whether the item has this unknown name already, at another place.
+    fn tells(&mut self, item: ItemRef, d: &Diagnostic) -> bool {
+        let key = (item, d.message.clone());
+        match self.missing.get(&key) {
+            Some(&span) => span != d.primary.span,
+            None => {
+                self.missing.insert(key, d.primary.span);
+                false
             }
         }
     }
@@ -267,6 +280,7 @@ impl Check<'_, '_> {
     fn run(&mut self, name: &Ident, binding: &Binding) -> Option<Vec<usize>> {
         let lib = self.lib;
         let mut e = Elab::new(lib, self.arch, self.sources);
+        e.stage();
         let slots = binding.slots(&mut e, self.item);
         let host = match &lib.item(self.item).kind {
             ItemKind::Kernel(_) => e.host_lone(self.item, &slots),
@@ -306,6 +320,10 @@ impl Check<'_, '_> {
         for d in diags {
             let s = d.primary.span;
             let key = (d.code.0, s.file.0, s.start, s.end);
+            // another binding may meet an unknown name elsewhere first
+            if d.code == codes::UNKNOWN_NAME && self.found.tells(self.item, &d) {
+                continue;
+            }
             self.found.add(d, under, &self.arch.name);
             at.extend(self.found.known.get(&key));
         }

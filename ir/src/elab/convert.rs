@@ -144,6 +144,24 @@ impl<'a> Elab<'a> {
         self.adapt(&c, to, span).map_or(Value::Poison, Value::Expr)
     }
 
+    /// `x + 0`, `x * 1` and the like of `index`: the operand that the expression equals.
+    pub(crate) fn same_as_operand(&self, e: &Expr) -> Option<ExprId> {
+        let known = |id: ExprId| match self.f.body.exprs[id] {
+            Expr::Const { elem: Elem::Index, bits } => Some(bits as i64),
+            _ => None,
+        };
+        let Expr::Binary(op, a, b) = *e else { return None };
+        match (op, known(a), known(b)) {
+            (BinOp::Add, Some(0), _) | (BinOp::Mul, Some(1), _) => {
+                Some(b).filter(|&b| self.elem(b) == Elem::Index)
+            }
+            (BinOp::Add | BinOp::Sub, _, Some(0)) | (BinOp::Mul | BinOp::Div, _, Some(1)) => {
+                Some(a).filter(|&a| self.elem(a) == Elem::Index)
+            }
+            _ => None,
+        }
+    }
+
     /// Integer and bool constants are computed now.
     pub(crate) fn fold(&self, e: Expr) -> Expr {
         let known = |id: ExprId| match self.f.body.exprs[id] {

@@ -60,6 +60,8 @@ pub(crate) struct Frame<'a> {
     pub item: Option<super::library::ItemRef>,
     pub steps: Vec<Step>,
     pub has_grid: bool,
+    /// The body's size was reported.
+    pub full: bool,
 }
 
 impl<'a> Elab<'a> {
@@ -225,17 +227,65 @@ impl<'a> Elab<'a> {
         }
     }
 
-    /// Names a value with a statement; in a lazy operand the name is the expression itself.
+    /// Names a value with a statement. In an operand that may not be evaluated the statement comes before, if the
+    /// value cannot fail; else the name stands for the expression itself.
     pub(crate) fn bind(&mut self, name: &str, value: ExprId, span: Span) -> Value {
-        if self.f.lazy.is_some() {
+        let lazy = self.f.lazy;
+        if lazy.is_some() && !self.cannot_fail(value) {
             return Value::Expr(value);
         }
         let ty = self.ty(value).clone();
         let local = self.new_local(name, ty, LocalKind::Let, span);
-        match self.stmt(StmtKind::Let { local, value }, span) {
+        self.f.lazy = None;
+        let made = self.stmt(StmtKind::Let { local, value }, span);
+        self.f.lazy = lazy;
+        match made {
             Some(()) => Value::Local(local),
             None => Value::Poison,
         }
+    }
+
+    /// Arithmetic of floats, bits and bools on names that are assigned: no index, division or memory.
+    fn cannot_fail(&self, e: ExprId) -> bool {
+        let elem = self.elem(e);
+        let expr = &self.f.body.exprs[e];
+        let own = match expr {
+            Expr::Const { .. } | Expr::Dim(_) | Expr::Arg(_) | Expr::Select { .. } => true,
+            Expr::Local(l) => self.f.body.locals[*l].kind != LocalKind::Var,
+            Expr::Unary(..) | Expr::Bits { .. } => elem != Elem::Index,
+            Expr::Binary(op, a, _) => {
+                let fails = matches!(op, BinOp::Div | BinOp::Rem | BinOp::Shl | BinOp::Shr);
+                let inner = self.elem(*a);
+                inner.is_float() || (op.is_comparison() || (!fails && inner != Elem::Index))
+            }
+            Expr::Math { f, .. } => {
+                elem.is_float()
+                    || matches!(f, MathFn::Min | MathFn::Max | MathFn::Clamp | MathFn::IsNan | MathFn::IsInf)
+            }
+            Expr::Cast { to, sat, value } => {
+                to.is_float() || *sat || self.elem(*value).is_integer() && *to != Elem::Index
+            }
+            _ => false,
+        };
+        let mut all = own;
+        if own {
+            expr.operands(|o| all = all && self.cannot_fail(o));
+        }
+        all
+    }
+
+    /// Whether the body has grown beyond any use; told once.
+    pub(crate) fn too_large(&mut self, span: Span) -> bool {
+        const MOST: usize = 1 << 21;
+        if self.f.body.exprs.len() < MOST {
+            return false;
+        }
+        if !std::mem::replace(&mut self.f.full, true) {
+            let text = "functions and compile-time loops written out make this too large";
+            let d = Diagnostic::error(codes::TOO_MANY_COPIES, self.sp(span), text);
+            self.report(d.help("use plain loops, or fewer calls of functions that call others twice"));
+        }
+        true
     }
 
     pub(crate) fn declare(&mut self, name: &'a crate::ast::Ident, value: Value) {

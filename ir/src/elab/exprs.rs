@@ -87,8 +87,12 @@ impl<'a> Elab<'a> {
         match self.find(&id.name) {
             Some(value) => value,
             None => {
-                let d = self.unknown_name(id);
-                self.report(d);
+                if self.f.scope.miss(&id.name) {
+                    let d = self.unknown_name(id);
+                    self.report(d);
+                } else {
+                    self.errors += 1;
+                }
                 Value::Poison
             }
         }
@@ -325,6 +329,9 @@ impl<'a> Elab<'a> {
     }
 
     pub(crate) fn folded(&mut self, e: Expr, span: Span) -> Value {
+        if let Some(same) = self.same_as_operand(&e) {
+            return Value::Expr(same);
+        }
         let e = self.fold(e);
         self.push(e, span).map_or(Value::Poison, Value::Expr)
     }

@@ -21,7 +21,7 @@ impl<'a> Elab<'a> {
         want: Option<Elem>,
         span: Span,
     ) -> Value {
-        if self.recursive(r, &f.name, span) {
+        if self.recursive(r, &f.name, span) || self.too_large(span) {
             return Value::Poison;
         }
         let Some(mut slots) = self.explicit_generics(&f.generics, &f.name, generics, span) else {
@@ -269,7 +269,8 @@ impl<'a> Elab<'a> {
             let span = e.span.inside(caller);
             match self.fit(v, ty, &format!("`{}` of `{}`", name.name, f.name.name), span) {
                 Some(v) => {
-                    let v = self.kept(v, &name.name, name.span);
+                    // the caller's variables stand still while the function runs
+                    let v = self.kept(v, &name.name, name.span, true);
                     self.declare(name, v);
                 }
                 None => ok = false,
@@ -413,15 +414,20 @@ impl<'a> Elab<'a> {
         None
     }
 
-    /// A value that may be used several times: named unless it is a name or a constant already.
-    pub(crate) fn kept(&mut self, v: Value, name: &str, span: Span) -> Value {
+    /// A value that may be used several times: named unless it is a constant or a name already. `still` says that
+    /// variables do not change as long as the value is used.
+    pub(crate) fn kept(&mut self, v: Value, name: &str, span: Span, still: bool) -> Value {
         match v {
             Value::Expr(e) => match self.f.body.exprs[e] {
+                Expr::Local(l) if !still && self.f.body.locals[l].kind == LocalKind::Var => {
+                    self.bind(name, e, span)
+                }
                 Expr::Const { .. } | Expr::Local(_) | Expr::Dim(_) | Expr::Arg(_) => Value::Expr(e),
                 _ => self.bind(name, e, span),
             },
             Value::Tuple(parts) => {
-                let parts: Vec<Value> = parts.iter().map(|p| self.kept(p.clone(), name, span)).collect();
+                let parts: Vec<Value> =
+                    parts.iter().map(|p| self.kept(p.clone(), name, span, still)).collect();
                 Value::Tuple(parts.into())
             }
             other => other,

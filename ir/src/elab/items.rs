@@ -377,7 +377,9 @@ impl<'a> Elab<'a> {
             value: value.clone().into(),
             choices: choices.map(Choices::into_public).unwrap_or_default(),
         };
-        self.params.push(info);
+        if !self.params.contains(&info) {
+            self.params.push(info);
+        }
         Some(value)
     }
 

@@ -245,6 +245,9 @@ impl<'a> Elab<'a> {
     }
 
     fn copy_body(&mut self, var: &'a Ident, value: Const, body: &'a ast::Block) {
+        if self.too_large(var.span) {
+            return;
+        }
         let outer = std::mem::replace(&mut self.f.in_const, true);
         self.f.scope.open();
         self.declare(var, Value::Const(value));

@@ -77,6 +77,8 @@ pub(crate) struct Elab<'a> {
     intrinsics: HashMap<ItemRef, Option<IntrinsicId>>,
     positions: HashMap<(bool, Elem), CombineId>,
     kernels: HashMap<String, KernelId>,
+    /// Code and place of what was reported inside of calls.
+    told: HashSet<(u16, u32, u32, u32)>,
 }
 
 impl<'a> Elab<'a> {
@@ -100,6 +102,7 @@ impl<'a> Elab<'a> {
             intrinsics: HashMap::new(),
             positions: HashMap::new(),
             kernels: HashMap::new(),
+            told: HashSet::new(),
         }
     }
 
@@ -110,6 +113,10 @@ impl<'a> Elab<'a> {
 
     pub(crate) fn report(&mut self, d: Diagnostic) {
         self.errors += usize::from(d.is_error());
-        self.diags.push(d);
+        // a mistake in a function is told once, not for each call
+        let s = d.primary.span;
+        if s.at.0 == 0 || self.told.insert((d.code.0, s.file.0, s.start, s.end)) {
+            self.diags.push(d);
+        }
     }
 }

@@ -1,6 +1,8 @@
 //! Close spellings, for "did you mean".
 
-/// The candidate nearest to `name`, if it is near enough to be a slip.
+use crate::text::words::distance;
+
+/// The candidate nearest to `name`, if it is near enough to be a slip; among equals the first in the alphabet.
 pub(crate) fn suggest<'c>(name: &str, candidates: impl Iterator<Item = &'c str>) -> Option<&'c str> {
     // short names are too alike: only their case is corrected
     let limit = match name.chars().count() {
@@ -9,38 +11,13 @@ pub(crate) fn suggest<'c>(name: &str, candidates: impl Iterator<Item = &'c str>)
         6..=8 => 2,
         _ => 3,
     };
+    let lower = name.to_lowercase();
     candidates
-        .filter(|c| *c != name)
-        .map(|c| (if c.eq_ignore_ascii_case(name) { 0 } else { distance(name, c, limit) }, c))
+        .filter(|c| *c != name && c.len().abs_diff(name.len()) <= 4 * limit)
+        .map(|c| (distance(&lower, &c.to_lowercase()), c))
         .filter(|&(d, _)| d <= limit)
-        .min_by_key(|&(d, c)| (d, c))
+        .min()
         .map(|(_, c)| c)
-}
-
-/// Edit distance in which a swap of neighbours counts once; above `limit` it may be any larger number.
-fn distance(a: &str, b: &str, limit: usize) -> usize {
-    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
-    if a.len().abs_diff(b.len()) > limit {
-        return limit + 1;
-    }
-    let mut rows = vec![vec![0; b.len() + 1]; a.len() + 1];
-    for (i, row) in rows.iter_mut().enumerate() {
-        row[0] = i;
-    }
-    for (j, cell) in rows[0].iter_mut().enumerate() {
-        *cell = j;
-    }
-    for i in 1..=a.len() {
-        for j in 1..=b.len() {
-            let change = usize::from(a[i - 1] != b[j - 1]);
-            let mut best = (rows[i - 1][j] + 1).min(rows[i][j - 1] + 1).min(rows[i - 1][j - 1] + change);
-            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
-                best = best.min(rows[i - 2][j - 2] + 1);
-            }
-            rows[i][j] = best;
-        }
-    }
-    rows[a.len()][b.len()]
 }
 
 #[cfg(test)]

@@ -233,7 +233,7 @@ impl<'a> Elab<'a> {
         }
     }
 
-    fn stage(&mut self) {
+    pub(crate) fn stage(&mut self) {
         let Some(stage) = self.lib.main().and_then(|u| u.ast.stage.as_ref()) else { return };
         match Stage::from_name(&stage.name) {
             Some(s) => self.program.stage = s,

@@ -3,7 +3,7 @@
 use super::consts::Const;
 use crate::program::*;
 use crate::span::Span;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 /// What a name or an expression stands for while a body is elaborated.
@@ -49,6 +49,8 @@ pub(crate) struct Scope<'a> {
     bindings: Vec<Binding<'a>>,
     latest: HashMap<&'a str, u32>,
     marks: Vec<u32>,
+    /// Names that were reported as unknown: each is told once.
+    missing: HashSet<String>,
 }
 
 impl<'a> Scope<'a> {
@@ -87,6 +89,11 @@ impl<'a> Scope<'a> {
 
     pub fn get(&self, name: &str) -> Option<&Value> {
         self.latest.get(name).map(|&i| &self.bindings[i as usize].value)
+    }
+
+    /// Notes that nothing declares the name; `true` the first time.
+    pub fn miss(&mut self, name: &str) -> bool {
+        self.missing.insert(name.to_owned())
     }
 
     pub fn span(&self, name: &str) -> Option<Span> {

@@ -287,7 +287,7 @@ impl<'a> Elab<'a> {
             }
             Value::Tuple(parts) => {
                 let parts: Vec<Value> =
-                    parts.iter().map(|p| self.kept(p.clone(), &id.name, id.span)).collect();
+                    parts.iter().map(|p| self.kept(p.clone(), &id.name, id.span, false)).collect();
                 Value::Tuple(parts.into())
             }
             Value::Local(l) if self.f.body.locals[l].ty == Type::Token => {
@@ -315,15 +315,9 @@ impl<'a> Elab<'a> {
                 return Value::Local(l);
             }
         }
-        if self.f.lazy.is_some() {
-            return Value::Expr(e);
-        }
-        let ty = self.ty(e).clone();
-        let local = self.new_local(&id.name, ty, LocalKind::Let, id.span);
-        match self.stmt(StmtKind::Let { local, value: e }, span) {
-            Some(()) => Value::Local(local),
-            None => Value::Poison,
-        }
+        let at = id.span;
+        let _ = span;
+        self.bind(&id.name, e, at)
     }
 
     fn rename(&mut self, l: LocalId, id: &Ident) {

@@ -204,6 +204,9 @@ pub fn tests(lib: &Library, sources: &mut Sources) -> Result<Vec<TestCase>, Diag
     if e.errors > 0 { Err(e.diags) } else { Ok(cases) }
 }
 
+/// The most combinations of one `test` block.
+const MAX_CASES: usize = 100_000;
+
 /// One name that varies, with its values.
 struct Axis {
     name: String,
@@ -271,6 +274,14 @@ impl<'a> Elab<'a> {
         let expects: Vec<Option<Expectation>> =
             expects.iter().map(|e| self.expectation(e, &subject)).collect();
         if self.errors() > before {
+            return None;
+        }
+        let count =
+            axes.iter().try_fold(1usize, |n, a| n.checked_mul(a.values.len()).filter(|&n| n <= MAX_CASES));
+        if count.is_none() {
+            let text = format!("the test has more than {MAX_CASES} cases");
+            let d = Diagnostic::error(codes::TEST, t.name.span, text);
+            self.report(d.help("split it into several tests that vary fewer names together"));
             return None;
         }
         let base = TestCase {

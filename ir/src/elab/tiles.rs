@@ -286,6 +286,11 @@ impl<'a> Elab<'a> {
                 v => out.push(self.to_expr(v, want(0), e.span)?),
             },
         }
+        if out.is_empty() {
+            let d = Diagnostic::error(codes::WRONG_COUNT, self.sp(e.span), "there is nothing to fold");
+            self.report(d);
+            return None;
+        }
         if stretch {
             self.stretch_scalars(&mut out, e.span)?;
         }

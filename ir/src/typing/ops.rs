@@ -371,7 +371,9 @@ fn atomic(ctx: &Ctx, op: AtomicOp, at: &Place, value: ExprId, expected: Option<E
     if !atomic_takes(op, elem) {
         let message = format!("{what} does not work on {elem}");
         let types = match op {
-            AtomicOp::Add | AtomicOp::Min | AtomicOp::Max => "32- and 64-bit integers, f16, bf16, f32 and f64",
+            AtomicOp::Add | AtomicOp::Min | AtomicOp::Max => {
+                "32- and 64-bit integers, f16, bf16, f32 and f64"
+            }
             AtomicOp::Exchange => "32- and 64-bit integers, f32 and f64",
             _ => "32- and 64-bit integers",
         };

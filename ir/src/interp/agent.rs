@@ -32,6 +32,13 @@ pub(super) struct Slot {
     pub contested: bool,
 }
 
+impl Slot {
+    /// Nothing about it needs a second look before it is read.
+    pub fn is_plain(&self) -> bool {
+        self.set.is_none() && self.in_flight == 0 && self.vec.is_none() && !self.contested
+    }
+}
+
 /// What a lane is called in messages.
 #[derive(Clone, Debug)]
 pub(super) enum LaneKind {

@@ -91,22 +91,10 @@ fn failed(at: usize, error: NumError, operands: &Dense, elems: &[Elem]) -> Faile
     Failed { at, fault }
 }
 
-/// One element, without the cost of runs; `None` for operations that only runs have.
-pub(super) fn one(op: Ew, elems: &[Elem], x: &[u64]) -> Option<Exec<u64>> {
-    let result = match (op, x) {
-        (Ew::Un(op), &[a]) => num::unary(op, elems[0], a),
-        (Ew::Bin(op), &[a, b]) => num::binary(op, elems[0], a, b),
-        (Ew::Select, &[c, a, b]) => Ok(if c != 0 { a } else { b }),
-        (Ew::Math(f), _) => math::eval(f, elems[0], x),
-        (Ew::Cast { to, sat }, &[a]) => {
-            num::convert(elems[0], to, a, if sat { Rounding::Saturate } else { Rounding::Nearest })
-        }
-        _ => return None,
-    };
-    Some(result.map_err(|error| {
-        let operands: Vec<Cow<[u64]>> = x.iter().map(|&v| Cow::Owned(vec![v])).collect();
-        failed(0, error, &operands, elems).fault
-    }))
+/// The fault of an operation on single values.
+pub(super) fn scalar_fault(error: NumError, elems: &[Elem], x: &[u64]) -> Box<Fault> {
+    let operands: Vec<Cow<[u64]>> = x.iter().map(|&v| Cow::Owned(vec![v])).collect();
+    failed(0, error, &operands, elems).fault
 }
 
 /// Applies an operation to `n` elements. An operand of one element stands for all.

@@ -242,6 +242,15 @@ impl<'p> Cx<'_, 'p> {
         self.run.mems[id].write(addr, bits, thread, &access, self.run.spans.all())
     }
 
+    pub fn store_one(&mut self, mem: Mem, index: &[i64], bits: u64) -> Exec<()> {
+        let at = self.memory(mem, Use::Write)?;
+        let copy = self.copy_of(at.0, at.1, 0)?;
+        match self.run.mems[at.0].addr_of(index, copy) {
+            Some(addr) => self.write_at(at.0, addr, bits, self.thread_of(0)),
+            None => Err(self.outside(at.0, index, true)),
+        }
+    }
+
     /// Whether loads from a memory may differ between lanes even at one address.
     fn is_constant(&self, id: MemId) -> bool {
         self.agent.top().width == 1 || self.run.mems[id].home == Home::Global(Mode::In)
@@ -336,5 +345,26 @@ impl<'p> Scope<'p> for Cx<'_, 'p> {
             out = if width == 1 { value } else { out.merged(&value, &mask, width) };
         }
         Ok(out)
+    }
+
+    fn local_one(&mut self, id: LocalId) -> Exec<u64> {
+        let slot = &self.agent.slots[id.index()];
+        if let (Some(Value::Scalar(Lanes::One(bits))), true) = (&slot.value, slot.is_plain()) {
+            return Ok(*bits);
+        }
+        match self.local(id)? {
+            Value::Scalar(lanes) => Ok(lanes.get(0)),
+            _ => Err(malformed("a tile where a scalar is needed")),
+        }
+    }
+
+    fn element_one(&mut self, mem: Mem, index: &[i64], padded: bool) -> Exec<Option<u64>> {
+        let at = self.memory(mem, Use::Read)?;
+        let copy = self.copy_of(at.0, at.1, 0)?;
+        match self.run.mems[at.0].addr_of(index, copy) {
+            Some(addr) => self.read_at(at.0, addr, self.thread_of(0)).map(Some),
+            None if padded => Ok(None),
+            None => Err(self.outside(at.0, index, false)),
+        }
     }
 }

@@ -4,6 +4,7 @@
 //! only for the lanes that need them.
 
 use super::arith::{Ew, Failed, compute};
+use super::eval_one::{one, pick as pick_one};
 use super::eval_tile;
 use super::fault::{Exec, fault, malformed};
 use super::value::{Lanes, Mask, Value};
@@ -27,6 +28,10 @@ pub(super) trait Scope<'p> {
     fn dim(&self, id: DimId) -> Exec<i64>;
     fn arg(&self, id: ArgId) -> Exec<u64>;
     fn element(&mut self, mem: Mem, index: &[Lanes], or: Option<ExprId>) -> Exec<Lanes>;
+    /// A scalar local in a context of one lane.
+    fn local_one(&mut self, id: LocalId) -> Exec<u64>;
+    /// An element in a context of one lane; `None` where the index is outside and `padded` says that this is foreseen.
+    fn element_one(&mut self, mem: Mem, index: &[i64], padded: bool) -> Exec<Option<u64>>;
 }
 
 /// Values of expressions that more than one expression uses, while one statement executes under one mask.
@@ -47,6 +52,23 @@ impl Memo {
     pub fn begin(&mut self) {
         self.last += 1;
         self.generation = self.last;
+    }
+
+    pub fn is_shared(&self, e: ExprId) -> bool {
+        self.shared.get(e.index()).copied().unwrap_or(false)
+    }
+
+    pub fn bits(&self, e: ExprId) -> Option<u64> {
+        match &self.entries[e.index()] {
+            Some((generation, Value::Scalar(Lanes::One(bits)))) if *generation == self.generation => {
+                Some(*bits)
+            }
+            _ => None,
+        }
+    }
+
+    pub fn put_bits(&mut self, e: ExprId, bits: u64) {
+        self.entries[e.index()] = Some((self.generation, Value::one(bits)));
     }
 
     fn get(&self, e: ExprId) -> Option<Value> {
@@ -80,7 +102,10 @@ pub(super) fn eval<'p, S: Scope<'p>>(s: &mut S, e: ExprId) -> Exec<Value> {
         Expr::Arg(a) => return s.arg(*a).map(Value::one),
         _ => {}
     }
-    let shared = s.memo().shared.get(e.index()).copied().unwrap_or(false);
+    if s.width() == 1 && !body.type_of(e).is_tile() {
+        return one(s, e).map(Value::one);
+    }
+    let shared = s.memo().is_shared(e);
     if shared && let Some(value) = s.memo().get(e) {
         return Ok(value);
     }
@@ -112,6 +137,9 @@ fn node<'p, S: Scope<'p>>(s: &mut S, e: ExprId, expr: &'p Expr) -> Exec<Value> {
 
 /// A scalar over the active lanes.
 pub(super) fn scalar<'p, S: Scope<'p>>(s: &mut S, e: ExprId) -> Exec<Lanes> {
+    if s.width() == 1 {
+        return one(s, e).map(Lanes::One);
+    }
     match eval(s, e)? {
         Value::Scalar(lanes) => Ok(lanes),
         _ => Err(malformed("a tile where a scalar is needed")),
@@ -138,7 +166,7 @@ pub(super) fn uniform_index<'p, S: Scope<'p>>(s: &mut S, e: ExprId) -> Exec<i64>
 }
 
 /// An integer of any type as a subscript.
-fn as_index(ty: &Type, bits: u64) -> Exec<i64> {
+pub(super) fn as_index(ty: &Type, bits: u64) -> Exec<i64> {
     match ty.elem() {
         Some(Elem::Index) => Ok(bits as i64),
         Some(elem) => num::to_i64(elem, bits).ok_or_else(|| {
@@ -219,22 +247,8 @@ fn pick<'p, S: Scope<'p>>(s: &mut S, tile: ExprId, index: &[ExprId]) -> Exec<Lan
     let tile = eval_tile::tile(s, tile)?;
     let index = indices(s, index)?;
     let get = |lane: u32| -> Exec<u64> {
-        let at = || -> Vec<i64> { index.iter().map(|i| i.get(lane) as i64).collect() };
-        let inside: Option<Shape> = (index.iter().zip(&tile.shape))
-            .map(|(i, &n)| u32::try_from(i.get(lane) as i64).ok().filter(|&i| i < n))
-            .collect();
-        let Some(inside) = inside else {
-            let at = at();
-            let message = format!("element {at:?} is outside a tile of shape {:?}", tile.shape.as_slice());
-            return Err(fault(codes::OUT_OF_BOUNDS, message).on(lane));
-        };
-        tile.get(&inside).ok_or_else(|| {
-            let at = at();
-            let message = format!("element {at:?} of the tile is invalid: it lay outside the tensor");
-            fault(codes::INVALID_ELEMENT, message)
-                .on(lane)
-                .help("give the region a `pad`, or index only what is inside")
-        })
+        let at: SmallVec<[i64; 4]> = index.iter().map(|i| i.get(lane) as i64).collect();
+        pick_one(&tile, &at).map_err(|f| f.on(lane))
     };
     if index.iter().all(|i| matches!(i, Lanes::One(_))) {
         return get(s.mask().lane(0)).map(Lanes::One);
@@ -262,16 +276,6 @@ fn elementwise<'p, S: Scope<'p>>(s: &mut S, expr: &'p Expr) -> Exec<Value> {
 
 /// An element-wise operation over the active lanes.
 pub(super) fn map<'p, S: Scope<'p>>(s: &S, op: Ew<'p>, elems: &[Elem], values: &[Lanes]) -> Exec<Lanes> {
-    let mut same: SmallVec<[u64; 3]> = SmallVec::new();
-    same.extend(values.iter().filter_map(|v| if let Lanes::One(v) = v { Some(*v) } else { None }));
-    if same.len() == values.len()
-        && let Some(result) = super::arith::one(op, elems, &same)
-    {
-        return result.map(Lanes::One).map_err(|f| match s.mask().iter().next() {
-            Some(lane) => f.on(lane),
-            None => f,
-        });
-    }
     let mask = s.mask();
     let same = values.iter().all(|v| matches!(v, Lanes::One(_)));
     let n = if same { 1 } else { mask.len() };

@@ -258,4 +258,13 @@ impl<'p> Scope<'p> for Heads<'p> {
     fn element(&mut self, _: Mem, _: &[Lanes], _: Option<ExprId>) -> Exec<Lanes> {
         Err(malformed("memory is read where only dims and parameters are known"))
     }
+
+    fn local_one(&mut self, id: LocalId) -> Exec<u64> {
+        let value = self.locals.get(id.index()).copied().flatten();
+        value.ok_or_else(|| malformed("a name that has no value at launch"))
+    }
+
+    fn element_one(&mut self, _: Mem, _: &[i64], _: bool) -> Exec<Option<u64>> {
+        Err(malformed("memory is read where only dims and parameters are known"))
+    }
 }

@@ -134,6 +134,17 @@ impl Memory {
         Some(addr as usize + self.lane_base(copy))
     }
 
+    pub fn addr_of(&self, index: &[i64], copy: u32) -> Option<usize> {
+        let mut addr = 0;
+        for ((&i, &n), &stride) in index.iter().zip(&self.dims).zip(&self.strides) {
+            if i < 0 || i >= n {
+                return None;
+            }
+            addr += i * stride;
+        }
+        Some(addr as usize + self.lane_base(copy))
+    }
+
     pub fn lane_base(&self, lane: u32) -> usize {
         if self.home == Home::Lane { self.copy * lane as usize } else { 0 }
     }

@@ -21,6 +21,7 @@ mod block;
 mod combine;
 mod cx;
 mod eval;
+mod eval_one;
 mod eval_tile;
 mod fault;
 mod fold;

@@ -96,4 +96,15 @@ impl<'p> Scope<'p> for Pure<'p> {
     fn element(&mut self, _: Mem, _: &[Lanes], _: Option<ExprId>) -> Exec<Lanes> {
         Err(malformed("memory in a pure function"))
     }
+
+    fn local_one(&mut self, id: LocalId) -> Exec<u64> {
+        match self.locals.get(id.index()) {
+            Some(Some(lanes)) => Ok(lanes.get(0)),
+            _ => Err(malformed("a name without a value in a pure function")),
+        }
+    }
+
+    fn element_one(&mut self, _: Mem, _: &[i64], _: bool) -> Exec<Option<u64>> {
+        Err(malformed("memory in a pure function"))
+    }
 }

@@ -11,6 +11,7 @@ use crate::codes;
 use crate::program::*;
 use crate::span::Span;
 use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
 use std::rc::Rc;
 
 /// What a parameter stands for.
@@ -29,11 +30,29 @@ pub(super) struct Session {
     pub combiner_checks: HashMap<usize, u32>,
 }
 
+/// A hash of a few words, quick and good enough for spans.
+#[derive(Default)]
+pub(super) struct Mix(u64);
+
+impl Hasher for Mix {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|&b| self.write_u32(u32::from(b)));
+    }
+
+    fn write_u32(&mut self, word: u32) {
+        self.0 = (self.0.rotate_left(5) ^ u64::from(word)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    }
+}
+
 /// Spans that accesses refer to by number.
 #[derive(Debug, Default)]
 pub(super) struct Spans {
     all: Vec<Span>,
-    numbers: HashMap<Span, u32>,
+    numbers: HashMap<Span, u32, BuildHasherDefault<Mix>>,
 }
 
 impl Spans {

@@ -4,6 +4,7 @@ use super::agent::{BufferSlot, Slot};
 use super::arith::Ew;
 use super::cx::{Cx, Use};
 use super::eval::{Scope, eval, map, scalar};
+use super::eval_one::{one, subscripts};
 use super::eval_tile::{self, Operand};
 use super::fault::{Exec, malformed};
 use super::memory::{Home as MemHome, Memory};
@@ -83,6 +84,11 @@ impl<'p> Cx<'_, 'p> {
     }
 
     fn store(&mut self, mem: Mem, index: &[ExprId], value: ExprId) -> Exec<()> {
+        if self.agent.top().width == 1 {
+            let index = subscripts(self, index)?;
+            let value = one(self, value)?;
+            return self.store_one(mem, &index, value);
+        }
         let index = self.subscripts(index)?;
         let value = scalar(self, value)?;
         let at = self.memory(mem, Use::Write)?;

@@ -3,46 +3,10 @@
 use pantile_ir::diag::Diagnostic;
 
 const INTERNAL: [&str; 40] = [
-    "ExprId",
-    "LocalId",
-    "BufferId",
-    "CombineId",
-    "KernelId",
-    "Handle",
-    "Arena",
-    "arena",
-    "unwrap",
-    "Some(",
-    "None,",
-    "Ok(",
-    "Err(",
-    "panicked",
-    "elab",
-    "Elab",
-    "StmtKind",
-    "ExprKind",
-    "TypeKind",
-    "Vec<",
-    "Vec ",
-    "SmallVec",
-    "usize",
-    "i128",
-    "Option<",
-    "Poison",
-    "poisoned value",
-    "Value::",
-    "Op::",
-    "Expr::",
-    "Const(",
-    "Elem::",
-    "DType::",
-    "ast::",
-    "AST",
-    " IR ",
-    "frontend",
-    "RefCell",
-    "&str",
-    ".rs:",
+    "ExprId", "LocalId", "BufferId", "CombineId", "KernelId", "Handle", "Arena", "arena", "unwrap", "Some(", "None,",
+    "Ok(", "Err(", "panicked", "elab", "Elab", "StmtKind", "ExprKind", "TypeKind", "Vec<", "Vec ", "SmallVec", "usize",
+    "i128", "Option<", "Poison", "poisoned value", "Value::", "Op::", "Expr::", "Const(", "Elem::", "DType::", "ast::",
+    "AST", " IR ", "frontend", "RefCell", "&str", ".rs:",
 ];
 
 /// The first internal word of a diagnostic; names from the user's text may look like one, so `source` is asked.
@@ -64,15 +28,11 @@ pub fn internal_word(d: &Diagnostic, source: &str) -> Option<String> {
     None
 }
 
-/// `Name[12]` or a lone `[12]` that is no quotation of source text.
+/// `Local([12])`, as a derived description shows it.
 fn handle(text: &str) -> bool {
-    let outside: String = text.split('`').step_by(2).collect::<Vec<_>>().join(" ");
-    let Some(at) = outside.find('[') else { return false };
-    let rest = &outside[at + 1..];
-    let digits = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(0);
-    let before = outside[..at].chars().next_back();
-    // types are written `tile f32[4]`
-    digits > 0
-        && rest[digits..].starts_with(']')
-        && before.is_none_or(|c| c.is_whitespace() || c.is_ascii_uppercase())
+    text.match_indices("([").any(|(at, _)| {
+        let rest = &text[at + 2..];
+        let digits = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(0);
+        digits > 0 && rest[digits..].starts_with(']')
+    })
 }

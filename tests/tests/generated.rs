@@ -194,3 +194,14 @@ fn one_file() {
         println!("{}\n{}", built.llvm.unwrap_or_default(), built.asm.unwrap_or_default());
     }
 }
+
+/// The program of one seed, for looking closer: `PANTILE_FUZZ_ONE=456`.
+#[test]
+fn one_seed() {
+    let Some(seed) = std::env::var("PANTILE_FUZZ_ONE").ok().and_then(|s| s.parse().ok()) else { return };
+    let p = Program::generate(0, Choices::seeded(seed));
+    println!("{}", p.text);
+    let bench = Bench::new();
+    let outcome = check_one(&bench, &p);
+    println!("{}", report(&bench, seed, &p, &outcome, true));
+}

@@ -62,6 +62,9 @@ fn trial(f: impl FnOnce() -> Result<(), String>) -> Result<(), String> {
     let start = Instant::now();
     let result = catch_unwind(AssertUnwindSafe(f));
     let spent = start.elapsed();
+    if std::env::var_os("PANTILE_FUZZ_TIMES").is_some() && spent > Duration::from_secs(1) {
+        println!("{spent:?}");
+    }
     match result {
         Err(_) => Err(format!("panic: {}", PANIC.with(|p| p.borrow_mut().take()).unwrap_or_default())),
         Ok(_) if spent > Duration::from_secs(20) => Err(format!("took {spent:?}")),

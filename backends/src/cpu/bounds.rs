@@ -119,12 +119,12 @@ impl<'a, 'c> Frame<'a, 'c> {
         for (b, axis) in inner.iter().zip(axes) {
             match *axis {
                 SliceAxis::At(i) => {
-                    let i = self.scalar(i)?.int();
+                    let i = self.index_expr(i)?;
                     let inside = self.e.and(self.not(self.e.lt(i, b.lo)), self.e.lt(i, b.hi));
                     alive = self.e.and(alive, inside);
                 }
                 SliceAxis::Span { start, len } => {
-                    let start = self.scalar(start)?.int();
+                    let start = self.index_expr(start)?;
                     let n = self.e.int(len as i64);
                     let zero = self.e.int(0);
                     let lo = self.e.min(self.e.max(self.e.sub(b.lo, start), zero), n);

@@ -361,7 +361,10 @@ impl Homes {
 
     fn stmt(&mut self, f: &Frame<'_, '_>, s: &Stmt) {
         for id in s.kind.defines() {
-            self.uses.entry(id).or_default().insert(self.next);
+            // a tile belongs to the block wherever it is written
+            if f.kernel.body.locals[id].ty.is_scalar() {
+                self.uses.entry(id).or_default().insert(self.next);
+            }
         }
         s.kind.operands(|x| self.expr(f, x));
         for block in s.kind.blocks() {

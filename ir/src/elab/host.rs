@@ -285,7 +285,8 @@ impl<'a> Elab<'a> {
         p: &'a ast::Param,
     ) -> Option<LaunchArg> {
         let arg = ArgId::from_index(i);
-        match self.program.kernels[id].args[arg].kind.clone() {
+        // a parameter that could not be read was reported with its kernel
+        match self.program.kernels[id].args.get(arg)?.kind.clone() {
             ArgKind::Scalar(elem) => {
                 let v = self.value(e, Some(elem))?;
                 let v = if elem == Elem::Index { self.to_index(v, e.span) } else { v };

@@ -68,13 +68,15 @@ fn the_precedence_table_is_the_parsers() {
     let page = page();
     let rows: Vec<&str> = page.lines().filter(|l| l.starts_with("| ") && l.contains('`')).collect();
     for op in [
-        OrOr, AndAnd, Eq, Ne, Lt, Le, Gt, Ge, BitOr, BitXor, BitAnd, Shl, Shr, Add, Sub, Mul, Div, Rem, MatMul,
+        OrOr, AndAnd, Eq, Ne, Lt, Le, Gt, Ge, BitOr, BitXor, BitAnd, Shl, Shr, Add, Sub, Mul, Div, Rem,
+        MatMul,
     ] {
         let level = precedence::level(op).to_string();
         let mark = format!("`{}`", precedence::mark(op).replace('|', "\\|"));
         let row = rows.iter().find(|r| r.split(" | ").nth(1).is_some_and(|ops| ops.contains(&mark)));
         let row = row.unwrap_or_else(|| panic!("no row for {mark}"));
-        let levels: Vec<&str> = row.trim_start_matches("| ").split(" | ").next().unwrap().split(", ").collect();
+        let levels: Vec<&str> =
+            row.trim_start_matches("| ").split(" | ").next().unwrap().split(", ").collect();
         assert!(levels.contains(&level.as_str()), "{mark} has level {level}, the page says {row}");
     }
 }

@@ -178,7 +178,8 @@ fn several_mistakes_are_reported_in_one_run_and_in_order() {
 
 #[test]
 fn messages_are_in_the_users_words() {
-    let all = reports(&in_kernel("let a = \n if b = 1 { c = 2 }\n vra d = 3\n ring x\n x = f(1 2)\n let 3 = 4"));
+    let all =
+        reports(&in_kernel("let a = \n if b = 1 { c = 2 }\n vra d = 3\n ring x\n x = f(1 2)\n let 3 = 4"));
     for report in &all {
         for internal in ["Tok", "Expr", "Ident", "Stmt", "token", "parser", "AST", "None", "Some"] {
             assert!(!report.contains(internal), "{report}");

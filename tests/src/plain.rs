@@ -13,7 +13,11 @@ pub fn program(bench: &Bench, name: &str, text: &str, kind: u8) -> Result<Progra
     for (id, arg) in host.args.iter() {
         let t = match &arg.kind {
             ArgKind::Scalar(elem) => {
-                params.push(Param::Scalar(ScalarParam { name: arg.name.clone(), dtype: elem.dtype(), value: 3.0 }));
+                params.push(Param::Scalar(ScalarParam {
+                    name: arg.name.clone(),
+                    dtype: elem.dtype(),
+                    value: 3.0,
+                }));
                 continue;
             }
             ArgKind::Tensor(t) => t,

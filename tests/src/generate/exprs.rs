@@ -386,7 +386,9 @@ impl Gen<'_> {
     pub fn numbers_only(&mut self, el: El, e: Ex) -> Ex {
         let text = match el {
             _ if el.is_float() => format!("where(isnan({0}), 1, {0})", e.text),
-            _ if el.is_float8() => format!("{1}.sat(where(isnan(f32({0})), 1, f32({0})))", e.text, self.ty(el)),
+            _ if el.is_float8() => {
+                format!("{1}.sat(where(isnan(f32({0})), 1, f32({0})))", e.text, self.ty(el))
+            }
             _ => return e,
         };
         Ex { text, ..e }

@@ -9,7 +9,11 @@ impl Gen<'_> {
         if ops && choice >= 2 {
             let e = self.read(el, shape);
             // where nothing full could be read, the replacement has another type
-            return if e.text.starts_with("full i32") && el != I32 { self.filled(el, shape) } else { e };
+            return if e.text.starts_with(&format!("full {}[", self.ty(I32))) && el != I32 {
+                self.filled(el, shape)
+            } else {
+                e
+            };
         }
         self.filled(el, shape)
     }

@@ -69,7 +69,7 @@ fn mistakes_are_pointed_at() {
     at("m: 99999999999999999999@reg", "99999999999999999999", "too large");
     at("m: 1000000@mem*1000000000", "m: 1000000@mem*1000000000", "too large");
     at("m: 1000000@reg ; rep 1000000@thr, 1000@cta", "m: 1000000@reg", "too large");
-    at("m: ((((((((((((((((((1@reg", "1@reg", "nested too deeply");
+    at("m: ((((((((((((((((((1@reg", "(1", "nested too deeply");
     at("m: ", "", "the text ends");
     at("m: 8 thr", "thr", "`@` and an axis are missing");
 }

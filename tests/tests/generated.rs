@@ -2,6 +2,7 @@
 //!
 //! `PANTILE_FUZZ_PROGRAMS` sets their number (2,000), `PANTILE_FUZZ_SEED` the seed of the half that is not fixed
 //! (else the commit's). A failure prints the smallest program that still fails, with its choices.
+#![allow(clippy::print_stdout)]
 
 use pantile_ir::elab::Request;
 use pantile_tests::generate::{Choices, Program, batch};

@@ -1,6 +1,7 @@
 //! Broken sources and targets files: never a panic, always diagnostics or success, in bounded time, in the user's words.
 //!
 //! `PANTILE_FUZZ_TEXTS` sets how many texts (3,000), `PANTILE_FUZZ_SEED` the seed.
+#![allow(clippy::print_stdout)]
 
 use pantile_ir::diag::render::{Style, render_all};
 use pantile_ir::diag::{Diagnostic, Diagnostics};

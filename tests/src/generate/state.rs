@@ -381,7 +381,9 @@ impl<'c> Gen<'c> {
 
     /// Whether the value of a name may be used here.
     pub fn usable(&self, v: &Var) -> bool {
-        !(self.uniform && v.varies) && !(self.need_full && v.edges.iter().any(|e| *e != Edge::Full))
+        let unfit = self.uniform && v.varies;
+        let ragged = self.need_full && v.edges.iter().any(|e| *e != Edge::Full);
+        !unfit && !ragged
     }
 
     pub fn finish(self) -> Program {

@@ -277,3 +277,14 @@ fn places_outside_of_any_text_do_no_harm() {
         }
     }
 }
+
+#[test]
+fn a_very_long_line_is_named_but_not_drawn() {
+    let text = format!("kernel k(A: f32[N]) {{\n    let x = {}\n}}\n", "f(".repeat(40_000));
+    let mut sources = pantile_ir::span::Sources::default();
+    let file = sources.add("long.tile", None, text);
+    let (_, found) = pantile_ir::text::parse(file, &sources);
+    let shown =
+        pantile_ir::diag::render::render_all(&found, &sources, pantile_ir::diag::render::Style::Plain);
+    assert!(shown.contains("long.tile:2:") && shown.len() < 4000, "{}", &shown[..shown.len().min(400)]);
+}

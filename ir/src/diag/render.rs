@@ -23,6 +23,9 @@ pub enum Style {
 
 /// One diagnostic, without a line break at its end.
 pub fn render(d: &Diagnostic, sources: &Sources, style: Style) -> String {
+    if matches!(style, Style::Plain | Style::Coloured) && unshowable(d, sources) {
+        return without_source(d, sources);
+    }
     match style {
         Style::Plain => snippets(d, sources, &Renderer::plain().decor_style(DecorStyle::Ascii)),
         Style::Coloured => snippets(d, sources, &Renderer::styled()),
@@ -36,6 +39,34 @@ pub fn render_all(diags: &Diagnostics, sources: &Sources, style: Style) -> Strin
     let separator = if matches!(style, Style::Plain | Style::Coloured) { "\n\n" } else { "\n" };
     let texts: Vec<String> = diags.iter().map(|d| render(d, sources, style)).collect();
     if texts.is_empty() { String::new() } else { texts.join(separator) + "\n" }
+}
+
+/// Lines beyond this length are named, not shown: nobody reads them, and drawing one takes time in proportion to its
+/// length for every part of the picture.
+const LONGEST_LINE: usize = 2000;
+
+fn unshowable(d: &Diagnostic, sources: &Sources) -> bool {
+    let long = |span: Span| {
+        let text = sources.file(span.file).text.as_bytes();
+        let at = (span.start as usize).min(text.len());
+        let end = (span.end as usize).clamp(at, text.len());
+        let before = text[..at].iter().rev().take_while(|&&b| b != b'\n').count();
+        let after = text[end..].iter().take_while(|&&b| b != b'\n').count();
+        before > LONGEST_LINE
+            || after > LONGEST_LINE
+            || text[at..end].split(|&b| b == b'\n').any(|l| l.len() > LONGEST_LINE)
+    };
+    long(d.primary.span) || labels(d, sources).iter().any(|l| long(l.span))
+}
+
+/// The one-line form and the help below it.
+fn without_source(d: &Diagnostic, sources: &Sources) -> String {
+    let mut text = short(d, sources);
+    let below = d.notes.iter().map(|n| ("note", n)).chain(d.help.iter().map(|h| ("help", h)));
+    for (what, words) in below {
+        text += &format!("\n  = {what}: {words}");
+    }
+    text
 }
 
 fn severity_name(s: Severity) -> &'static str {

@@ -26,6 +26,7 @@ Inputs and outputs are given by parameter name:
   A=normal:7x33:scale=3:shift=1000              then scaled and shifted
   eps=1e-5                                      a number
   C=@c.npy  C=@out.npz:key                      write an output; one that is not written is summed up
+  Y=y.npy,@y2.npy                               both, for a tensor that is read and written
 
 Examples:
   pantile run gemm.tile::gemm A=normal:1000x300 B=normal:300x500 C=@c.npy -p T=f32 --check
@@ -157,7 +158,12 @@ type Outputs = Vec<(String, ArrayPath)>;
 /// Reads inputs and notes where outputs go.
 fn values(given: &[(String, String)]) -> Result<(Vec<(String, Input)>, Outputs), Failure> {
     let (mut inputs, mut outputs) = (Vec::new(), Vec::new());
-    for (name, value) in given {
+    // what a tensor starts from and where it goes may stand together: `Y=in.npy,@out.npy`
+    let apart = given.iter().flat_map(|(name, value)| match value.split_once(",@") {
+        Some((from, to)) => vec![(name, from.to_string()), (name, format!("@{to}"))],
+        None => vec![(name, value.clone())],
+    });
+    for (name, value) in apart {
         if let Some(file) = value.strip_prefix('@') {
             let path = ArrayPath::parse(file).ok_or_else(|| {
                 Failure::new(
@@ -166,13 +172,13 @@ fn values(given: &[(String, String)]) -> Result<(Vec<(String, Input)>, Outputs),
                 )
                 .help("array files end in .npy, .npz or .safetensors")
             })?;
-            if outputs.iter().any(|(n, _)| n == name) {
+            if outputs.iter().any(|(n, _): &(String, ArrayPath)| n == name) {
                 return Err(usage(format!("`{name}` is written twice")));
             }
             outputs.push((name.clone(), path));
-        } else if let Some(spec) = InputSpec::parse(value, name) {
+        } else if let Some(spec) = InputSpec::parse(&value, name) {
             inputs.push((name.clone(), Input::Spec(spec?)));
-        } else if let Some(path) = ArrayPath::parse(value) {
+        } else if let Some(path) = ArrayPath::parse(&value) {
             inputs.push((name.clone(), Input::Array(files::read(&path)?, value.clone())));
         } else {
             inputs.push((name.clone(), Input::Number(value.clone())));

@@ -71,7 +71,12 @@ impl Input {
         let param = head.param(name);
         let (dtype, shape) = match self {
             Input::Array(raw, _) => {
-                let dtype = if let FileType::Known(d) = raw.ty { Some(d) } else { None };
+                let dtype = match raw.ty {
+                    FileType::Known(d) => Some(d),
+                    // the only type of two bytes that array files have no name for
+                    FileType::Raw(2) => Some(DType::BF16),
+                    FileType::Raw(_) => None,
+                };
                 (dtype, logical_shape(param, &raw.shape))
             }
             Input::Spec(spec) => (None, spec.shape.clone()),

@@ -16,6 +16,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use toml::de::DeTable;
 
+/// Errors of syntax that are reported for one file.
+const MOST_ERRORS: usize = 10;
+
 /// All tables that speak of one architecture, oldest file first.
 struct Layers<'t> {
     name: String,
@@ -47,7 +50,8 @@ pub(super) fn load(texts: &[(FileId, &str)]) -> Result<Targets> {
 
 fn parse<'t>(file: FileId, text: &'t str, out: &RefCell<Diagnostics>) -> DeTable<'t> {
     let (table, errors) = DeTable::parse_recoverable(text);
-    for e in errors {
+    // one slip may be followed by thousands of complaints
+    for e in errors.into_iter().take(MOST_ERRORS) {
         let range = e.span().unwrap_or(0..0);
         let message = format!("the targets file cannot be read: {}", e.message());
         out.borrow_mut().push(Diagnostic::error(

@@ -1,5 +1,6 @@
 //! Machinery of tests that make their own inputs: generated programs, mutated texts, mutated kernels.
 
+pub mod corpus;
 pub mod generate;
 pub mod mutants;
 pub mod mutate;

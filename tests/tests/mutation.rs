@@ -15,7 +15,6 @@ use pantile_tests::mutate::mutate;
 use pantile_tests::words::internal_word;
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 fn count() -> usize {
@@ -26,19 +25,9 @@ fn seed() -> u64 {
     std::env::var("PANTILE_FUZZ_SEED").ok().and_then(|n| n.parse().ok()).unwrap_or(1)
 }
 
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the workspace").to_path_buf()
-}
-
 /// All `.tile` texts of the repository.
 fn corpus() -> Vec<String> {
-    let folders = ["kernels", "tests/cases", "tests/numerics", "tests/syntax"];
-    let mut paths: Vec<PathBuf> = folders
-        .iter()
-        .flat_map(|f| std::fs::read_dir(root().join(f)).into_iter().flatten().flatten().map(|e| e.path()))
-        .filter(|p| p.extension().is_some_and(|e| e == "tile"))
-        .collect();
-    paths.sort();
+    let paths = pantile_tests::corpus::files(&["kernels", "tests/cases", "tests/numerics", "tests/syntax"]);
     let texts: Vec<String> = paths.iter().filter_map(|p| std::fs::read_to_string(p).ok()).collect();
     assert!(texts.len() > 15, "the corpus is there");
     texts

@@ -107,7 +107,7 @@ impl Gen<'_> {
 
     fn index_leaf(&mut self) -> Ix {
         let vars = self.index_vars(-FAR, FAR);
-        let dims = if self.pure { Vec::new() } else { self.dims.clone() };
+        let dims = if self.pure || self.closed { Vec::new() } else { self.dims.clone() };
         match self.c.below(4) {
             1 | 2 if !vars.is_empty() => {
                 let v = &vars[self.c.below(vars.len())];

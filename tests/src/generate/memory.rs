@@ -10,8 +10,11 @@ impl Gen<'_> {
     /// A named dim of a value, or the number itself.
     pub fn dim(&mut self, extent: i64) -> Dim {
         let same: Vec<String> = self.dims.iter().filter(|d| d.1 == extent).map(|d| d.0.clone()).collect();
-        match self.c.below(3) {
+        let half: Vec<String> =
+            self.dims.iter().filter(|d| d.1 * 2 == extent).map(|d| format!("{} * 2", d.0)).collect();
+        match self.c.below(4) {
             0 => Dim { name: None, extent },
+            3 if !half.is_empty() => Dim { name: half.first().cloned(), extent },
             1 if !same.is_empty() => Dim { name: Some(same[self.c.below(same.len())].clone()), extent },
             _ => {
                 let name = self.fresh("N");

@@ -56,7 +56,7 @@ impl Gen<'_> {
             let e = self.literal(super::state::F32);
             return Ex::scalar(format!("{}(f32({}))", self.ty(el), e.text));
         }
-        if !self.pure && choice >= 6 && el != BOOL {
+        if !self.pure && !self.closed && choice >= 6 {
             return self.element(el);
         }
         self.literal(el)
@@ -66,7 +66,7 @@ impl Gen<'_> {
     pub fn source(&mut self, el: El, depth: u32) -> Option<Ex> {
         match self.c.below(4) {
             0 => self.pick_of_tile(el),
-            1 | 2 if el != BOOL => Some(self.element(el)),
+            1 | 2 if !self.closed => Some(self.element(el)),
             _ => self.fold_to_scalar(el, depth),
         }
     }

@@ -251,6 +251,17 @@ pub(super) struct Function {
     pub params: usize,
 }
 
+/// A function of a tile and a row of it, which gives another of each.
+#[derive(Clone, Debug)]
+pub(super) struct TileFunction {
+    pub name: String,
+    pub el: El,
+    pub shape: [u32; 2],
+    /// Types of the two results.
+    pub results: (El, El),
+    pub edges: (Vec<Edge>, Vec<Edge>),
+}
+
 /// A user's combiner of pairs.
 #[derive(Clone, Debug)]
 pub(super) struct Combine {
@@ -268,6 +279,7 @@ pub(super) struct Gen<'c> {
     pub vars: Vec<Var>,
     pub mems: Vec<Mem>,
     pub functions: Vec<Function>,
+    pub tile_functions: Vec<TileFunction>,
     pub combines: Vec<Combine>,
     /// Dims in sight with their values.
     pub dims: Vec<(String, i64)>,
@@ -291,6 +303,8 @@ pub(super) struct Gen<'c> {
     pub lazy: u32,
     /// Inside of a function that acts element by element.
     pub pure: bool,
+    /// Inside of a function of tiles: no memory in sight.
+    pub closed: bool,
     /// Only values that all threads share.
     pub uniform: bool,
     /// Only tiles without a ragged edge.
@@ -311,6 +325,7 @@ impl<'c> Gen<'c> {
             vars: Vec::new(),
             mems: Vec::new(),
             functions: Vec::new(),
+            tile_functions: Vec::new(),
             combines: Vec::new(),
             dims: Vec::new(),
             type_alias: None,
@@ -325,6 +340,7 @@ impl<'c> Gen<'c> {
             budget: 70,
             lazy: 0,
             pure: false,
+            closed: false,
             uniform: false,
             need_full: false,
             divergent: 0,

@@ -4,7 +4,7 @@ use super::state::{BOOL, Edge, El, Ex, Gen, I32, Mem, Mode, Param, TensorParam, 
 use pantile_abi::DType;
 
 /// Kinds of statement; the first are the plainest.
-const STATEMENTS: usize = 24;
+const STATEMENTS: usize = 28;
 
 impl Gen<'_> {
     pub fn kernel(&mut self) {
@@ -78,10 +78,11 @@ impl Gen<'_> {
             self.vars.push(Var::index(name.clone(), 0, n - 1));
             self.grid.push((name, n));
         }
+        let cost = if self.c.chance(1, 8) { " cost = i + 1" } else { "" };
         let names: Vec<&str> = self.grid.iter().map(|g| g.0.as_str()).collect();
         match &extents[..] {
-            [one] => self.line(format!("grid {one} as {}", names[0])),
-            _ => self.line(format!("grid ({}) as ({})", extents.join(", "), names.join(", "))),
+            [one] => self.line(format!("grid {one} as {}{cost}", names[0])),
+            _ => self.line(format!("grid ({}) as ({}){cost}", extents.join(", "), names.join(", "))),
         }
     }
 
@@ -127,6 +128,10 @@ impl Gen<'_> {
             21 if *depth > 0 => self.nested(depth, Self::while_stmt),
             22 => self.region_atomic(),
             23 => self.gather(),
+            24 => self.call_tiles(),
+            25 => self.update_in_place(),
+            26 => self.tuple_reducer(),
+            27 => self.swap(),
             _ => self.let_tile(),
         }
     }
@@ -227,6 +232,74 @@ impl Gen<'_> {
         // on another path it may have kept its old edge
         let edges: Vec<Edge> = v.edges.iter().zip(&e.edges).map(|(a, b)| a.join(b)).collect();
         self.vars[at].edges = edges;
+    }
+
+    /// `let (a, b) = g(s, m)`
+    fn call_tiles(&mut self) {
+        let Some(f) = self.tile_functions.first().cloned() else { return self.let_tile() };
+        let (s, m) = (self.whole(f.el, &f.shape, 2), self.whole(f.el, &f.shape[..1], 2));
+        let (a, b) = (self.fresh("t"), self.fresh("t"));
+        self.line(format!("let ({a}, {b}) = {}({}, {})", f.name, s.text, m.text));
+        let shape = f.shape.to_vec();
+        self.vars.push(Var { shape: shape.clone(), edges: f.edges.0, ..Var::scalar(a, f.results.0) });
+        self.vars.push(Var { shape: shape[..1].to_vec(), edges: f.edges.1, ..Var::scalar(b, f.results.1) });
+    }
+
+    /// `(a, b) = (b, a)` of two names of one type.
+    fn swap(&mut self) {
+        let pair = self.vars.iter().rev().filter(|v| v.mutable && v.el != El::Index).find_map(|v| {
+            let twin = |w: &&Var| w.mutable && w.name != v.name && w.el == v.el && w.shape == v.shape && w.edges == v.edges;
+            self.vars.iter().find(twin).map(|w| (v.name.clone(), w.name.clone()))
+        });
+        match pair {
+            Some((a, b)) => self.line(format!("({a}, {b}) = ({b}, {a})")),
+            None => self.change(),
+        }
+    }
+
+    /// `Z[…] += e`: a region of the block's own, read and written.
+    fn update_in_place(&mut self) {
+        let el = self.numeric();
+        let el = if el.bits() == 4 { I32 } else { el };
+        let rank = 1 + self.c.below(2);
+        let shape = self.shape(rank);
+        let e = self.operand(el, &shape, 2);
+        let mut extents: Vec<i64> = self.grid.iter().map(|g| g.1).collect();
+        extents.extend(shape.iter().map(|&n| (i64::from(n) + self.c.range(-1, 1)).max(1)));
+        let t = self.new_tensor(el.dtype(), Mode::InOut, &extents);
+        let mut axes: Vec<String> = self.grid.iter().map(|g| g.0.clone()).collect();
+        axes.extend(shape.iter().map(|n| format!("0 +: {n}")));
+        let at = axes.join(", ");
+        let op = self.c.pick(&["+=", "*=", "="]);
+        let e = self.settle(e, el);
+        self.line(format!("{}[{at}] {op} {}", t.name, e.text));
+        if self.c.chance(1, 2) {
+            let edges = vec![Edge::Ragged(self.loops.clone()); rank];
+            self.bind(el, shape, Ex::tile(format!("{}[{at}]", t.name), edges), false);
+        }
+    }
+
+    /// A reducer of pairs by the program's own combiner.
+    fn tuple_reducer(&mut self) {
+        let Some(c) = self.combines.first().cloned() else { return self.reducer() };
+        let name = self.fresh("r");
+        let rank = self.c.below(2);
+        let shape = self.shape(rank);
+        let list = if rank == 0 { String::new() } else { format!("[{}]", self.shape_text(&shape)) };
+        let (x, y) = (self.ty(c.parts.0), self.ty(c.parts.1));
+        self.line(format!("var {name}: reducer({}) ({x}{list}, {y}{list})", c.name));
+        for _ in 0..1 + self.c.below(2) {
+            let of = if rank == 0 { let r = self.c.below(3); self.shape(r) } else { shape.clone() };
+            let (x, y) = (self.value(c.parts.0, &of, 2), self.operand(c.parts.1, &of, 1));
+            let (x, y) = (self.settle(x, c.parts.0), self.settle(y, c.parts.1));
+            self.line(format!("{name} op= ({}, {})", x.text, y.text));
+        }
+        let (a, b) = (self.fresh("t"), self.fresh("t"));
+        self.line(format!("let ({a}, {b}) = {name}"));
+        for (name, el) in [(a, c.parts.0), (b, c.parts.1)] {
+            let edges = vec![Edge::Full; shape.len()];
+            self.vars.push(Var { shape: shape.clone(), edges, ..Var::scalar(name, el) });
+        }
     }
 
     // ---- stores -------------------------------------------------------------------------------------------------
@@ -612,7 +685,8 @@ impl Gen<'_> {
     fn shared_regions(&mut self) {
         let (el, shape) = self.some_tile();
         let name = self.fresh("s");
-        self.line(format!("shared {name}: {}[{}]", self.ty(el), self.shape_text(&shape)));
+        let align = self.c.pick(&["", "", " align 16", " align 128"]);
+        self.line(format!("shared {name}: {}[{}]{align}", self.ty(el), self.shape_text(&shape)));
         let all = vec![":"; shape.len()].join(", ");
         let e = self.whole(el, &shape, 2);
         match self.c.below(3) {

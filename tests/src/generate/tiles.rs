@@ -5,7 +5,7 @@ use pantile_abi::DType;
 
 impl Gen<'_> {
     pub fn tile_leaf(&mut self, el: El, shape: &[u32], choice: usize) -> Ex {
-        let ops = self.lazy == 0 && !self.pure;
+        let ops = self.lazy == 0 && !self.pure && !self.closed;
         if ops && choice >= 2 {
             let e = self.read(el, shape);
             // where nothing full could be read, the replacement has another type

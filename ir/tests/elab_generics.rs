@@ -217,3 +217,12 @@ fn widening_turns_every_float_into_f64() {
     }
     assert!(printed.contains("I: i32[M]"), "{printed}");
 }
+
+#[test]
+fn what_a_function_gives_is_wrong_at_its_call() {
+    let text = "fn half(x: f32) -> f32 {\n    x * 0.5\n}\nkernel k(A: f32[4], Y: out f16[4]) {\n    grid 1 as i\n    \
+                Y[0 +: 4] = half(A[0 +: 4])\n}\n";
+    let found = run(text, &Request::new("k")).expect_err("another type is stored");
+    assert_eq!(found.len(), 1, "{found:#?}");
+    assert!(found[0].starts_with("6:5 "), "{found:#?}");
+}

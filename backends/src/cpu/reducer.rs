@@ -94,23 +94,44 @@ impl<'a, 'c> Frame<'a, 'c> {
         if at.is_empty() && rank == 0 {
             at.push(Ix::at(self.e.int(0)));
         }
-        if !values.iter().any(|&v| self.kernel.body.type_of(v).is_tile()) {
+        // a tile reducer without an index takes a value for each of its elements
+        let everywhere = index.is_empty() && rank > 0;
+        if !everywhere && !values.iter().any(|&v| self.kernel.body.type_of(v).is_tile()) {
             let new = values.iter().map(|&v| self.scalar(v)).collect::<Result<Vec<_>>>()?;
             return self.fold_at(comb, &mems, &at, &new);
         }
-        let bounds = self.values_box(values)?;
-        let one_place = rank == 0 || !at.is_empty();
-        if one_place && self.contract {
+        let shape = if everywhere { mems[0].shape.clone() } else { self.joined_shape(values) };
+        let bounds = self.values_box(values, &shape)?;
+        if !everywhere && self.contract {
             let elem = |&v: &ExprId| self.kernel.body.type_of(v).elem().unwrap_or(Elem::Index);
             let elems: Vec<Elem> = values.iter().map(elem).collect();
-            let all =
-                self.fold_in_blocks(comb, &elems, &bounds, &mut |step| self.eval_all(values, step.pos, 1))?;
+            let all = self.fold_in_blocks(comb, &elems, &bounds, &mut |step| {
+                self.stretched_values(values, step.pos, &shape)
+            })?;
             return self.fold_at(comb, &mems, &at, &all);
         }
         self.each_element(&bounds, &mut |step| {
-            let new = self.eval_all(values, step.pos, 1)?;
-            self.fold_at(comb, &mems, if one_place { &at } else { step.pos }, &new)
+            let new = self.stretched_values(values, step.pos, &shape)?;
+            self.fold_at(comb, &mems, if everywhere { step.pos } else { &at }, &new)
         })
+    }
+
+    /// One element of each value, whose unit axes stretch to `shape`.
+    fn stretched_values(&self, values: &[ExprId], pos: &[Ix<'c>], shape: &[u32]) -> Result<Vec<Val<'c>>> {
+        let one = |&v: &ExprId| {
+            self.eval(v, &self.stretch_pos(pos, self.kernel.body.type_of(v).shape(), shape), 1)
+        };
+        values.iter().map(one).collect()
+    }
+
+    fn joined_shape(&self, values: &[ExprId]) -> Vec<u32> {
+        let mut joined: Vec<u32> = Vec::new();
+        for &v in values {
+            let own = self.kernel.body.type_of(v).shape();
+            joined.resize(joined.len().max(own.len()), 1);
+            joined.iter_mut().zip(own).for_each(|(n, &m)| *n = (*n).max(m));
+        }
+        joined
     }
 
     fn fold_at(&self, comb: Combiner, mems: &[TileMem<'c>], at: &[Ix<'c>], new: &[Val<'c>]) -> Result<()> {
@@ -123,18 +144,17 @@ impl<'a, 'c> Frame<'a, 'c> {
         Ok(())
     }
 
-    fn values_box(&self, values: &[ExprId]) -> Result<Vec<Bound<'c>>> {
-        let mut all: Option<Vec<Bound<'c>>> = None;
+    /// The common box of the values, each stretched to `shape`.
+    fn values_box(&self, values: &[ExprId], shape: &[u32]) -> Result<Vec<Bound<'c>>> {
+        let mut all = self.full(shape);
         for &v in values {
-            if self.kernel.body.type_of(v).is_tile() {
-                let b = self.box_of(v)?;
-                all = Some(match all {
-                    Some(a) => self.intersect(&a, &b),
-                    None => b,
-                });
+            let ty = self.kernel.body.type_of(v);
+            if ty.is_tile() {
+                let own = self.stretch(&self.box_of(v)?, ty.shape(), shape);
+                all = self.intersect(&all, &own);
             }
         }
-        Ok(all.unwrap_or_default())
+        Ok(all)
     }
 
     pub fn join_reducer(&self, id: ReducerId, results: &[LocalId]) -> Result<()> {

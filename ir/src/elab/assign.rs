@@ -520,20 +520,48 @@ impl<'a> Elab<'a> {
 
 /// Whether the text of an expression names a variable.
 fn mentions(e: &ast::Expr, name: &str) -> bool {
+    let any = |list: &[ast::Expr]| list.iter().any(|e| mentions(e, name));
     match &e.kind {
         ExprKind::Name(id) => id.name == name,
-        ExprKind::Int(_) | ExprKind::Float(_) | ExprKind::Bool(_) | ExprKind::Str(_) | ExprKind::Elem(_) => {
-            false
-        }
-        ExprKind::Unary(_, a) | ExprKind::Field(a, _) => mentions(a, name),
-        ExprKind::Binary(_, a, b) | ExprKind::Or(a, b) | ExprKind::Pad(a, b) => {
+        ExprKind::Unary(_, a) | ExprKind::Field(a, _) | ExprKind::Keyed(_, a) => mentions(a, name),
+        ExprKind::Binary(_, a, b) | ExprKind::Or(a, b) | ExprKind::Pad(a, b) | ExprKind::In(a, b) => {
             mentions(a, name) || mentions(b, name)
         }
-        ExprKind::Index(a, _) => mentions(a, name),
+        ExprKind::Index(a, axes) => mentions(a, name) || axes.iter().any(|x| axis_mentions(x, name)),
         ExprKind::Call { callee, args, .. } => {
             mentions(callee, name) || args.iter().any(|a| mentions(&a.value, name))
         }
-        // rarely an operand; taking the longer way is never wrong
-        _ => true,
+        ExprKind::Tuple(parts) | ExprKind::List(parts) => any(parts),
+        ExprKind::If { cond, then, other, .. } => {
+            mentions(cond, name) || block_mentions(then, name) || block_mentions(other, name)
+        }
+        ExprKind::Block(b) | ExprKind::Once(b) => block_mentions(b, name),
+        ExprKind::Fill { value, shape, .. } => {
+            value.as_deref().is_some_and(|v| mentions(v, name)) || any(shape)
+        }
+        ExprKind::Int(_)
+        | ExprKind::Float(_)
+        | ExprKind::Bool(_)
+        | ExprKind::Str(_)
+        | ExprKind::Elem(_)
+        | ExprKind::Acquire(_)
+        | ExprKind::Wait(_)
+        | ExprKind::Error => false,
     }
+}
+
+fn axis_mentions(axis: &ast::AxisIndex, name: &str) -> bool {
+    match axis {
+        ast::AxisIndex::At(e) => mentions(e, name),
+        ast::AxisIndex::Extent { start, len, limit, .. } => {
+            mentions(start, name) || mentions(len, name) || limit.as_ref().is_some_and(|l| mentions(l, name))
+        }
+        ast::AxisIndex::Range { lo, hi, .. } => mentions(lo, name) || mentions(hi, name),
+        ast::AxisIndex::Full(_) | ast::AxisIndex::New(_) => false,
+    }
+}
+
+/// Statements are rare in an operand; taking the longer way is never wrong.
+fn block_mentions(b: &ast::Block, name: &str) -> bool {
+    !b.stmts.is_empty() || b.tail.as_deref().is_some_and(|e| mentions(e, name))
 }

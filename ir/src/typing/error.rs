@@ -82,8 +82,14 @@ impl TypeError {
             span if span == Span::default() => whole,
             span => span,
         };
-        let primary = inner.at.map_or(whole, place);
+        let value = inner.at.map_or(whole, place);
+        // what a function gave is wrong for its caller, not inside the function
+        let given = value.at.0 > whole.at.0;
+        let primary = if given { whole } else { value };
         let mut d = Diagnostic::error(inner.code, primary, inner.message).label(inner.label);
+        if given {
+            d = d.also(value, "the value is made here");
+        }
         for (e, text) in inner.also {
             d = d.also(place(e), text);
         }

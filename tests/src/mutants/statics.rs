@@ -88,9 +88,18 @@ pub fn unknown(s: &Source) -> Vec<Vec<Edit>> {
     out
 }
 
-/// Another element type: in a conversion, in a declaration.
+/// Whether the piece begins the whole value of a `let` or `var`: such a statement is right whatever its type, and
+/// only its users are not.
+fn whole_value(s: &Source, i: usize, close: usize) -> bool {
+    matches!(s.at(0), "let" | "var") && s.before(i) == "=" && close + 1 >= s.solid.len()
+}
+
+/// Another element type where the statement asks for its own.
 pub fn dtypes(s: &Source) -> Vec<Vec<Edit>> {
     let mut out = Vec::new();
+    if s.site.memory {
+        return out;
+    }
     for i in 0..s.solid.len() {
         let (to, next) = if s.at(i) == "acc" && s.at(i + 1) == "(" { (i + 3, i + 4) } else { (i, i + 1) };
         if to >= s.solid.len() || !(is_type(s.at(i)) || to > i) || s.before(i) == "(" && s.at(i + 1) == "," {
@@ -98,7 +107,11 @@ pub fn dtypes(s: &Source) -> Vec<Vec<Edit>> {
         }
         // a number may be of any type, and a subscript of any integer
         let literal = s.solid.get(next + 1).is_some_and(|p| p.kind == Kind::Number) && s.at(next + 2) == ")";
-        if !literal && s.before(i) != "target.vec" && s.at(next) != "." {
+        let declared = s.at(0) == "var" && (s.before(i) == ":" || matches!(s.before(i), "zeros" | "full" | ")"));
+        let close = s.close(next).filter(|_| s.at(next) == "(").unwrap_or(to);
+        // `acc(T)` is mutated as a whole
+        let inner = i >= 2 && s.at(i - 2) == "acc";
+        if !literal && !declared && !inner && s.at(next) != "." && !whole_value(s, i, close) {
             let wrong = if s.words(i, to) == "i16" { "f64" } else { "i16" };
             out.push(vec![s.replace(i, to, wrong)]);
         }
@@ -128,7 +141,7 @@ pub fn casts(s: &Source) -> Vec<Vec<Edit>> {
         let conversion = (is_type(s.at(i)) || open > i + 1) && s.at(open) == "(" && s.before(i) != ":";
         let Some(close) = s.close(open).filter(|_| conversion) else { continue };
         let literal = close == open + 2 && s.solid[open + 1].kind == Kind::Number;
-        if !literal {
+        if !literal && !whole_value(s, i, close) {
             out.push(vec![s.replace(i, open, "("), s.replace(close, close, ")")]);
         }
     }

@@ -100,7 +100,7 @@ impl<'a, 'c> Frame<'a, 'c> {
             let new = values.iter().map(|&v| self.scalar(v)).collect::<Result<Vec<_>>>()?;
             return self.fold_at(comb, &mems, &at, &new);
         }
-        let shape = if everywhere { mems[0].shape.clone() } else { self.joined_shape(values) };
+        let shape = if everywhere { mems[0].shape.to_vec() } else { self.joined_shape(values) };
         let bounds = self.values_box(values, &shape)?;
         if !everywhere && self.contract {
             let elem = |&v: &ExprId| self.kernel.body.type_of(v).elem().unwrap_or(Elem::Index);

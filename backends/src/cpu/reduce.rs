@@ -50,7 +50,8 @@ impl<'a, 'c> Frame<'a, 'c> {
             Combiner::Mul => int(1),
             Combiner::Min => int(max),
             Combiner::Max => int(min),
-            Combiner::And => int(u64::MAX),
+            // all bits of the element, not of the register that holds it
+            Combiner::And => int(if signed { u64::MAX } else { max }),
         }
     }
 

@@ -3,6 +3,7 @@
 use crate::generate::{Mode, Param, Program, TensorParam};
 use pantile_abi as abi;
 use pantile_backends::cpu::{Built, CpuError, Host, Jit, Machine, build};
+use pantile_ir::codes;
 use pantile_ir::diag::Diagnostics;
 use pantile_ir::elab::{Elaborated, Library, Request, Setting, elaborate};
 use pantile_ir::interp::{ArgValue, Fault, Options, Tensor, run_kernel};
@@ -50,6 +51,8 @@ pub enum Outcome {
     Same,
     /// The compiler refused a program that should be valid.
     Refused(String),
+    /// Its only write of an output stands where control cannot come, so no result exists.
+    Unwritten(String),
     /// The interpreter found a fault.
     Fault(String),
     /// The CPU back end cannot build it and says so.
@@ -61,11 +64,18 @@ pub enum Outcome {
 }
 
 impl Outcome {
+    /// What the diagnostics of a generated program say about it.
+    pub fn refused(lines: &[String]) -> Outcome {
+        let unwritten = lines.iter().all(|l| l.starts_with(&codes::OUT_NOT_WRITTEN.to_string()));
+        if unwritten { Outcome::Unwritten(lines.join("\n")) } else { Outcome::Refused(lines.join("\n")) }
+    }
+
     /// A short name, by which a smaller program is the same failure.
     pub fn kind(&self) -> &'static str {
         match self {
             Outcome::Same => "same",
             Outcome::Refused(_) => "refused",
+            Outcome::Unwritten(_) => "unwritten",
             Outcome::Fault(_) => "fault",
             Outcome::Unsupported(_) => "unsupported",
             Outcome::Broken(_) => "broken",
@@ -77,6 +87,7 @@ impl Outcome {
         match self {
             Outcome::Same => "",
             Outcome::Refused(t)
+            | Outcome::Unwritten(t)
             | Outcome::Fault(t)
             | Outcome::Unsupported(t)
             | Outcome::Broken(t)
@@ -390,7 +401,7 @@ fn difference(t: &TensorParam, h: &Held, e: &Tensor) -> Option<String> {
 pub fn check_one(bench: &Bench, p: &Program) -> Outcome {
     let made = match compile(bench, &p.text, &request(p)) {
         Ok(made) => made,
-        Err(lines) => return Outcome::Refused(lines.join("\n")),
+        Err(lines) => return Outcome::refused(&lines),
     };
     let Some(kernel) = kernel_of(&made.program, p) else {
         return Outcome::Broken("the program lost its kernel".into());

@@ -52,7 +52,8 @@ fn subjects(arch: &Arch) -> Vec<Subject> {
             let key = format!("{:?}", case.request);
             let names = kernels.entry(key).or_insert_with(|| {
                 let made = elaborate(&lib, &case.request, arch, &mut sources);
-                made.map(|m| m.program.kernels.iter().map(|(_, k)| k.name.clone()).collect()).unwrap_or_default()
+                made.map(|m| m.program.kernels.iter().map(|(_, k)| k.name.clone()).collect())
+                    .unwrap_or_default()
             });
             for n in names.iter() {
                 by_kernel.entry(n.clone()).or_default().push(i);
@@ -215,7 +216,12 @@ fn static_mutants_are_diagnosed_at_their_statement() {
 }
 
 /// Whether the statement is hit (`None`: nothing was said), how many errors there are, and the first.
-fn judged(s: &Subject, m: &Mutant, found: Option<Diagnostics>, sources: &Sources) -> (Option<bool>, usize, String) {
+fn judged(
+    s: &Subject,
+    m: &Mutant,
+    found: Option<Diagnostics>,
+    sources: &Sources,
+) -> (Option<bool>, usize, String) {
     let Some(found) = found else { return (None, 0, "not diagnosed".into()) };
     let list = errors(&found);
     let Some(first) = list.first() else { return (None, 0, "only warnings".into()) };

@@ -118,9 +118,8 @@ impl<'a, 'c> Frame<'a, 'c> {
 
     /// One element of each value, whose unit axes stretch to `shape`.
     fn stretched_values(&self, values: &[ExprId], pos: &[Ix<'c>], shape: &[u32]) -> Result<Vec<Val<'c>>> {
-        let one = |&v: &ExprId| {
-            self.eval(v, &self.stretch_pos(pos, self.kernel.body.type_of(v).shape(), shape), 1)
-        };
+        let one =
+            |&v: &ExprId| self.eval(v, &self.stretch_pos(pos, self.kernel.body.type_of(v).shape(), shape), 1);
         values.iter().map(one).collect()
     }
 

@@ -16,11 +16,12 @@ pub fn items(program: &Program) -> Vec<Item> {
         Printer { ctx, names, combines: &combines, intrinsics: &intrinsics, parts: Vec::new() }
     };
     let mut kinds = Vec::new();
-    for (id, c) in program.combines.iter() {
+    // by name: the order of first use differs between nested source and its normal form
+    for (id, c) in by_name(program.combines.iter().map(|(id, c)| (id, c, &combines[id.index()]))) {
         let mut p = printer(Ctx::pure(program, &c.func));
         kinds.push(ItemKind::Combine(combine(&mut p, c, &combines[id.index()])));
     }
-    for (id, i) in program.intrinsics.iter() {
+    for (id, i) in by_name(program.intrinsics.iter().map(|(id, i)| (id, i, &intrinsics[id.index()]))) {
         let mut p = printer(Ctx::pure(program, &i.means));
         kinds.push(ItemKind::Intrinsic(intrinsic(&mut p, i, &intrinsics[id.index()])));
     }
@@ -33,6 +34,12 @@ pub fn items(program: &Program) -> Vec<Item> {
         kinds.push(ItemKind::Op(host::host(&mut p, &program.entry, &kernels)));
     }
     kinds.into_iter().map(|kind| Item { kind, span: super::nowhere() }).collect()
+}
+
+fn by_name<'a, I, T>(items: impl Iterator<Item = (I, T, &'a String)>) -> impl Iterator<Item = (I, T)> {
+    let mut list: Vec<_> = items.collect();
+    list.sort_by_key(|&(_, _, name)| name);
+    list.into_iter().map(|(id, item, _)| (id, item))
 }
 
 /// Names of combiners, intrinsics and kernels. The entry keeps its own; specialisations of one kernel are numbered.

@@ -129,7 +129,11 @@ impl Gen<'_> {
             let e = g.value(el, &[], 2);
             // a result must have the arguments' shape: the first parameter takes part in it
             let e = g.settle(e, el);
-            g.line(if el.is_float() { format!("({} + x * 0)", e.text) } else { format!("({} ^ (x ^ x))", e.text) });
+            g.line(if el.is_float() {
+                format!("({} + x * 0)", e.text)
+            } else {
+                format!("({} ^ (x ^ x))", e.text)
+            });
             g.pure = false;
             g.ty(el)
         });

@@ -248,7 +248,9 @@ impl Gen<'_> {
     /// `(a, b) = (b, a)` of two names of one type.
     fn swap(&mut self) {
         let pair = self.vars.iter().rev().filter(|v| v.mutable && v.el != El::Index).find_map(|v| {
-            let twin = |w: &&Var| w.mutable && w.name != v.name && w.el == v.el && w.shape == v.shape && w.edges == v.edges;
+            let twin = |w: &&Var| {
+                w.mutable && w.name != v.name && w.el == v.el && w.shape == v.shape && w.edges == v.edges
+            };
             self.vars.iter().find(twin).map(|w| (v.name.clone(), w.name.clone()))
         });
         match pair {
@@ -289,7 +291,12 @@ impl Gen<'_> {
         let (x, y) = (self.ty(c.parts.0), self.ty(c.parts.1));
         self.line(format!("var {name}: reducer({}) ({x}{list}, {y}{list})", c.name));
         for _ in 0..1 + self.c.below(2) {
-            let of = if rank == 0 { let r = self.c.below(3); self.shape(r) } else { shape.clone() };
+            let of = if rank == 0 {
+                let r = self.c.below(3);
+                self.shape(r)
+            } else {
+                shape.clone()
+            };
             let (x, y) = (self.value(c.parts.0, &of, 2), self.operand(c.parts.1, &of, 1));
             let (x, y) = (self.settle(x, c.parts.0), self.settle(y, c.parts.1));
             self.line(format!("{name} op= ({}, {})", x.text, y.text));

@@ -107,7 +107,8 @@ pub fn dtypes(s: &Source) -> Vec<Vec<Edit>> {
         }
         // a number may be of any type, and a subscript of any integer
         let literal = s.solid.get(next + 1).is_some_and(|p| p.kind == Kind::Number) && s.at(next + 2) == ")";
-        let declared = s.at(0) == "var" && (s.before(i) == ":" || matches!(s.before(i), "zeros" | "full" | ")"));
+        let declared =
+            s.at(0) == "var" && (s.before(i) == ":" || matches!(s.before(i), "zeros" | "full" | ")"));
         let close = s.close(next).filter(|_| s.at(next) == "(").unwrap_or(to);
         // `acc(T)` is mutated as a whole
         let inner = i >= 2 && s.at(i - 2) == "acc";

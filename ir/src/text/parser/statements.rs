@@ -4,6 +4,7 @@ use super::Parser;
 use crate::ast::*;
 use crate::codes;
 use crate::span::Span;
+use crate::text::precedence;
 use crate::text::token::{Tok, Token};
 use crate::text::words;
 
@@ -145,13 +146,13 @@ impl Parser<'_> {
             "parallel" => operand || (here && next.tok == Tok::LParen),
             "grid" | "threads" => operand || (here && matches!(next.tok, Tok::LParen | Tok::Int)),
             "copy" if here && next.tok == Tok::Dot => self.word_ahead(2) == "async",
-            "copy" | "gemm" => operand || (here && next.tok == Tok::LParen && self.arrow_on_line()),
+            "copy" | "gemm" => here && (operand || self.arrow_in_statement()),
             _ => operand,
         }
     }
 
-    /// Is there a `->` outside brackets before the end of the line?
-    fn arrow_on_line(&self) -> bool {
+    /// Is there a `->` outside brackets before the statement ends? A comma or an operator carries it over the line.
+    fn arrow_in_statement(&self) -> bool {
         let mut open = 0;
         for n in 1.. {
             let t = self.ahead(n);
@@ -163,7 +164,8 @@ impl Parser<'_> {
                 Tok::RParen | Tok::RBracket | Tok::RBrace | Tok::End => return false,
                 _ => {}
             }
-            if open == 0 && self.ahead(n + 1).first_on_line {
+            let carries = t.tok == Tok::Comma || precedence::operator(t.tok).is_some();
+            if open == 0 && !carries && self.ahead(n + 1).first_on_line {
                 return false;
             }
         }

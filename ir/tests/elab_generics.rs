@@ -226,3 +226,30 @@ fn what_a_function_gives_is_wrong_at_its_call() {
     assert_eq!(found.len(), 1, "{found:#?}");
     assert!(found[0].starts_with("6:5 "), "{found:#?}");
 }
+
+#[test]
+fn a_known_condition_decides_neither_type_nor_shape() {
+    let kernel = |body: &str| {
+        format!(
+            "kernel k(A: f32[4], Y: out f32[4]) {{\n    grid 1 as i\n    const OFF = false\n    {body}\n}}\n"
+        )
+    };
+    // the literal takes the type of the branch that is left out: 1 / 3 is no integer division
+    let half = print(&program_of(
+        &kernel("let s = if OFF { A[0] } else { 1 }\n    Y[0 +: 4] = full f32[4](s / 3)"),
+        &Request::new("k"),
+    ));
+    assert!(half.contains("f32(1") || half.contains("1.0"), "{half}");
+    // a scalar side becomes a tile
+    let tile = print(&program_of(
+        &kernel("let s = where(OFF, A[0 +: 4], 1)\n    Y[0 +: 4] = s"),
+        &Request::new("k"),
+    ));
+    assert!(tile.contains("where("), "{tile}");
+    // `if const` chooses text
+    let chosen = print(&program_of(
+        &kernel("let s = if const OFF { A[0] } else { 1 }\n    Y[0 +: 4] = full f32[4](f32(s / 3))"),
+        &Request::new("k"),
+    ));
+    assert!(chosen.contains("let s: index = 1"), "{chosen}");
+}

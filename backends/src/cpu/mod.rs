@@ -21,6 +21,7 @@ mod machine;
 mod masked;
 mod math;
 mod object;
+mod paths;
 mod reduce;
 mod reducer;
 mod region;

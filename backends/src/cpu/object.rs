@@ -5,6 +5,7 @@ use super::error::{CpuError, Result};
 use super::expr::Ix;
 use super::frame::Frame;
 use super::machine::Machine;
+use super::paths;
 use super::value::Val;
 use inkwell::context::Context;
 use inkwell::module::Module;
@@ -113,11 +114,18 @@ impl<'a, 'c> Frame<'a, 'c> {
 /// The vector code of tile kernels is already in shape; code of named threads gains from LLVM's own loops passes.
 fn optimize(module: &Module<'_>, generator: &TargetMachine, threaded: bool) -> Result<()> {
     module.verify().map_err(|e| CpuError::Llvm(format!("the code of this kernel is malformed: {e}")))?;
+    let run = |passes: &str, options| {
+        module.run_passes(passes, generator, options).map_err(|e| CpuError::Llvm(e.to_string()))
+    };
+    let vectorize = threaded && {
+        run("function(sroa,early-cse)", PassBuilderOptions::create())?;
+        paths::few(module)
+    };
     let options = PassBuilderOptions::create();
-    options.set_loop_vectorization(threaded);
+    options.set_loop_vectorization(vectorize);
     options.set_loop_slp_vectorization(threaded);
     options.set_loop_unrolling(threaded);
-    module.run_passes("default<O2>", generator, options).map_err(|e| CpuError::Llvm(e.to_string()))?;
+    run("default<O2>", options)?;
     super::masked::plain_stores(module);
     Ok(())
 }

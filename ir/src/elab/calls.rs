@@ -372,13 +372,14 @@ impl<'a> Elab<'a> {
         let [c, a, b] = args.positional[..] else { return Value::Poison };
         let cond = self.expr(c, None);
         let (x, y) = (self.expr(a, want), self.expr(b, want));
-        match cond {
-            Value::Const(Const::Bool(true)) => return x,
-            Value::Const(Const::Bool(false)) => return y,
-            _ => {}
-        }
         if x == Value::Poison || y == Value::Poison {
             return Value::Poison;
+        }
+        // numbers without a type stay numbers; else both sides decide type and shape, whatever the condition
+        if let (Value::Const(Const::Bool(c)), Value::Const(a), Value::Const(b)) = (&cond, &x, &y)
+            && std::mem::discriminant(a) == std::mem::discriminant(b)
+        {
+            return if *c { x } else { y };
         }
         let Some(cond) = self.to_expr(cond, Some(Elem::BOOL), c.span) else { return Value::Poison };
         let Some((then, other)) = self.alike(x, a.span, y, b.span, want) else { return Value::Poison };

@@ -23,7 +23,7 @@ pub(crate) enum FrameKind {
 }
 
 /// A body under construction with all that belongs to it. Nested items get a frame of their own.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Frame<'a> {
     pub kind: FrameKind,
     pub kernel: Kernel,

@@ -11,7 +11,6 @@ use crate::codes;
 use crate::diag::Diagnostic;
 use crate::program::{BinOp, Elem, Expr, ExprId, UnOp};
 use crate::span::Span;
-use crate::typing::rules;
 use pantile_abi::DType;
 
 impl<'a> Elab<'a> {
@@ -478,93 +477,6 @@ impl<'a> Elab<'a> {
         any.map_or(Value::Const(Const::Bool(false)), Value::Expr)
     }
 
-    // ---- choices and blocks -----------------------------------------------------------------------------------
-
-    pub(crate) fn lazily<R>(&mut self, decides: Span, f: impl FnOnce(&mut Self) -> R) -> R {
-        let outer = self.f.lazy;
-        if outer.is_none() {
-            self.f.lazy = Some(self.sp(decides));
-        }
-        let result = f(self);
-        self.f.lazy = outer;
-        result
-    }
-
-    fn choice(
-        &mut self,
-        is_const: bool,
-        cond: &'a ast::Expr,
-        then: &'a ast::Block,
-        other: &'a ast::Block,
-        want: Option<Elem>,
-        span: Span,
-    ) -> Value {
-        let c = match self.expr(cond, None) {
-            Value::Const(Const::Bool(true)) => return self.block_value(then, want),
-            Value::Const(Const::Bool(false)) => return self.block_value(other, want),
-            Value::Poison => return Value::Poison,
-            found if is_const => {
-                self.not_const_condition(found, cond);
-                return Value::Poison;
-            }
-            found => match self.to_expr(found, Some(Elem::BOOL), cond.span) {
-                Some(c) if self.condition("`if`", c, cond.span) => c,
-                _ => return Value::Poison,
-            },
-        };
-        let x = self.lazily(cond.span, |s| s.block_value(then, want));
-        let y = self.lazily(cond.span, |s| s.block_value(other, want));
-        let places = (block_end(then), block_end(other), span);
-        self.select(c, x, y, want, places)
-    }
-
-    pub(crate) fn not_const_condition(&mut self, found: Value, cond: &'a ast::Expr) {
-        let d = match found {
-            Value::Const(c) => {
-                let text = format!("a condition is a bool, not {}", c.kind());
-                Diagnostic::error(codes::WRONG_CONST, self.sp(cond.span), text)
-            }
-            _ => Diagnostic::error(
-                codes::NOT_CONSTANT,
-                self.sp(cond.span),
-                "`if const` needs a condition known at compile time",
-            )
-            .help("write `if` where it is decided while the kernel runs"),
-        };
-        self.report(d);
-    }
-
-    /// Whether the value may decide control flow; if not, it is reported.
-    pub(crate) fn condition(&mut self, what: &str, c: ExprId, span: Span) -> bool {
-        match rules::need_condition(&self.ctx(), what, c) {
-            Ok(()) => true,
-            Err(e) => {
-                let d = e.diagnostic(&self.f.body, self.sp(span));
-                self.report(d);
-                false
-            }
-        }
-    }
-
-    fn select(&mut self, c: ExprId, x: Value, y: Value, want: Option<Elem>, at: (Span, Span, Span)) -> Value {
-        match (x, y) {
-            (Value::Poison, _) | (_, Value::Poison) => Value::Poison,
-            (Value::Tuple(xs), Value::Tuple(ys)) if xs.len() == ys.len() => {
-                let parts: Vec<Value> = xs
-                    .iter()
-                    .zip(ys.iter())
-                    .map(|(x, y)| self.select(c, x.clone(), y.clone(), None, at))
-                    .collect();
-                Value::Tuple(parts.into())
-            }
-            (x, y) => {
-                let Some((x, y)) = self.alike(x, at.0, y, at.1, want) else { return Value::Poison };
-                let e = Expr::Select { cond: c, then: x, other: y };
-                self.push(e, at.2).map_or(Value::Poison, Value::Expr)
-            }
-        }
-    }
-
     /// Two values in one type: a number takes the type of its neighbour, or of the place.
     pub(crate) fn alike(
         &mut self,
@@ -704,10 +616,6 @@ impl<'a> Elab<'a> {
 
 pub(crate) fn elem_from_name(name: &str) -> Option<Elem> {
     if name == "index" { Some(Elem::Index) } else { DType::from_name(name).map(Elem::D) }
-}
-
-fn block_end(b: &ast::Block) -> Span {
-    b.tail.as_ref().map_or(b.span, |t| t.span)
 }
 
 /// Plain arithmetic with a division in it: worth doing again as float arithmetic.

@@ -8,6 +8,7 @@ mod assign;
 mod bindings;
 mod calls;
 mod check;
+mod choices;
 mod consts;
 mod convert;
 mod emit;

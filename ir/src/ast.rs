@@ -280,6 +280,14 @@ pub struct Block {
 pub struct Stmt {
     pub kind: StmtKind,
     pub span: Span,
+    /// `@stage(1, 0)` before the statement: pipeline stage and rank
+    pub stage: Option<Box<(Expr, Expr)>>,
+}
+
+impl Stmt {
+    pub fn new(kind: StmtKind, span: Span) -> Stmt {
+        Stmt { kind, span, stage: None }
+    }
 }
 
 /// `NAME = value`, in a `const` or a `param`
@@ -313,6 +321,13 @@ pub struct Range {
     pub span: Span,
 }
 
+/// A range of a loop with constants of its own: `0..n`, or a part of `seg(0..m: mask = true; m..n: mask = false)`
+#[derive(Clone, Debug)]
+pub struct Segment {
+    pub range: Range,
+    pub consts: Vec<Named>,
+}
+
 #[derive(Clone, Debug)]
 pub enum LoopKind {
     Serial,
@@ -324,7 +339,7 @@ pub enum LoopKind {
     Pipelined {
         stages: Option<Expr>,
     },
-    /// `for const v in [1, 2, 4]`, `for t in tiles`: runs over the elements of `of`; the range is then `0..0`
+    /// `for const v in [1, 2, 4]`, `for t in tiles`: runs over the elements of `of`; there is no segment then
     Each {
         of: Expr,
         is_const: bool,
@@ -334,9 +349,48 @@ pub enum LoopKind {
 #[derive(Clone, Debug)]
 pub enum Pattern {
     Name(Ident),
+    /// `t @ shared align 128`
+    Placed(Ident, Box<Placement>),
     /// `_`
     Ignore(Span),
     Tuple(Vec<Pattern>, Span),
+}
+
+/// Where something lives, as the plan decides: `shared xor<3, 4, 3> align 1024`, `fragment over math`. Behind `@` for
+/// values, behind the declaration for memory.
+#[derive(Clone, Debug)]
+pub struct Placement {
+    pub home: Option<Home>,
+    /// `xor<3, 4, 3>`, else a layout as it stands between the quotes of `layout "…"`
+    pub layout: Option<String>,
+    pub align: Option<Expr>,
+    /// the team that holds it
+    pub over: Option<Ident>,
+    /// `partial(add, cluster)`: combiner and axis
+    pub partial: Option<(Ident, Ident)>,
+    pub span: Span,
+}
+
+impl Placement {
+    pub fn none(span: Span) -> Placement {
+        Placement { home: None, layout: None, align: None, over: None, partial: None, span }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Home {
+    /// a block's memory
+    Shared,
+    /// registers of a team
+    Fragment,
+    /// a thread's array
+    Thread,
+    /// a processor's scratch
+    Scratch,
+    /// nowhere: read in place by its user
+    Direct,
+    /// a ring's slots
+    Ring(Ident),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -403,17 +457,12 @@ pub enum StmtKind {
         value: Option<Expr>,
         options: Vec<Named>,
     },
-    /// `shared t: f16[64, 72] align 128`, `fragment c: f32[64, 64] over math`
+    /// `shared t: f16[64, 72] align 128`, `fragment c: f32[64, 64] over math`; `place` names the home
     Memory {
-        shared: bool,
         name: Ident,
         elem: Elem,
         shape: Vec<Expr>,
-        align: Option<Expr>,
-        /// `xor<3, 4, 3>`, else a layout as it stands between the quotes of `layout "…"`
-        layout: Option<String>,
-        /// the team that holds a fragment
-        over: Option<Ident>,
+        place: Placement,
     },
     Assign {
         place: Expr,
@@ -432,7 +481,7 @@ pub enum StmtKind {
     For {
         var: Ident,
         kind: LoopKind,
-        range: Range,
+        segments: Vec<Segment>,
         carry: Vec<Carry>,
         body: Block,
     },

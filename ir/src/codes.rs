@@ -203,6 +203,9 @@ codes! {
     TURN_PAIRS = 613, "a turn that is not taken and passed in pairs";
     SLOT_ACCESS = 614, "a slot written by its reader or read by its writer";
     IN_FLIGHT = 615, "an accumulator touched while a product is in flight";
+    SEGMENTS = 616, "ranges of one loop that do not fit together";
+    PARTIAL = 617, "a partial sum that cannot be one";
+    PLACE = 618, "a value or memory in a place where it cannot live";
     NOT_A_RING = 630, "something else where a ring is needed";
     NOT_A_QUEUE = 631, "something else where a queue or turn is needed";
 

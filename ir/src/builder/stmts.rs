@@ -5,6 +5,7 @@ use crate::codes;
 use crate::diag::Diagnostic;
 use crate::program::*;
 use crate::span::Span;
+use smallvec::SmallVec;
 use std::panic::Location;
 
 impl KernelBuilder {
@@ -191,8 +192,9 @@ impl KernelBuilder {
         let value = self.get_at(var, span)?;
         let step = self.constant_at(Elem::Index, 1, span)?;
         let body = self.block(|k| body(k, value))?;
-        let segments = std::iter::once(Segment { lo, hi, step }).collect();
-        self.stmt(StmtKind::For { var, kind, segments, carry: Vec::new(), body }, span)
+        let segments = std::iter::once(Segment::plain(lo, hi, step)).collect();
+        let named = SmallVec::new();
+        self.stmt(StmtKind::For { var, kind, named, segments, carry: Vec::new(), body }, span)
     }
 
     /// `if cond { … }`

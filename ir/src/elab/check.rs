@@ -564,6 +564,7 @@ impl<'a> Elab<'a> {
                     align: None,
                     layout: None,
                     team: None,
+                    partial: None,
                 };
                 Some(Value::Mem(Mem::Buffer(self.f.kernel.buffers.push(buffer, span))))
             }

@@ -197,6 +197,7 @@ pub(crate) fn constant(name: &str) -> Option<f64> {
         "LOG2E" => std::f64::consts::LOG2_E,
         "PI" => std::f64::consts::PI,
         "inf" => f64::INFINITY,
+        "nan" => f64::NAN,
         _ => return None,
     })
 }

@@ -9,7 +9,7 @@ use crate::codes;
 use crate::diag::Diagnostic;
 use crate::program::*;
 use crate::span::Span;
-use smallvec::smallvec;
+use smallvec::SmallVec;
 
 /// The most iterations that `for const` writes out.
 const MAX_UNROLLED: i128 = 4096;
@@ -19,13 +19,13 @@ impl<'a> Elab<'a> {
         &mut self,
         var: &'a Ident,
         kind: &'a ast::LoopKind,
-        range: &'a ast::Range,
+        segments: &'a [ast::Segment],
         carry: &'a [ast::Carry],
         body: &'a ast::Block,
         span: Span,
     ) {
         let stages = match kind {
-            ast::LoopKind::Const => return self.for_const(var, range, body, span),
+            ast::LoopKind::Const => return self.for_const_segments(var, segments, body, span),
             ast::LoopKind::Each { of, is_const } => return self.for_each(var, of, *is_const, body),
             ast::LoopKind::Pipelined { stages: Some(e) } => self.const_u32(e, "the number of stages", 1),
             _ => None,
@@ -37,17 +37,21 @@ impl<'a> Elab<'a> {
             ast::LoopKind::Pipelined { .. } => LoopKind::Pipelined { stages },
             _ => LoopKind::Serial,
         };
-        let (lo, hi) = (self.index_value(&range.lo), self.index_value(&range.hi));
-        let step = match &range.step {
-            Some(e) => self.index_value(e),
-            None => self.index_const(1, range.span),
-        };
-        if let (Some(step), Some(e)) = (step, &range.step) {
-            self.positive_step(step, e.span);
-        }
         if self.f.kind == FrameKind::Host {
-            return self.host_for(var, lo, hi, body, span);
+            return self.host_for_segments(var, segments, body, span);
         }
+        let ranges: Vec<Option<Segment>> = segments.iter().map(|s| self.segment(s)).collect();
+        let ranges: Option<SmallVec<[Segment; 1]>> = ranges.into_iter().collect();
+        let names = self.named_constants(segments);
+        let named: SmallVec<[LocalId; 1]> = names
+            .iter()
+            .enumerate()
+            .map(|(i, n)| {
+                let value = ranges.as_ref().and_then(|r| r.first()?.values.get(i).copied());
+                let ty = value.map_or(Type::BOOL, |v| self.ty(v).clone());
+                self.new_local(&n.name, ty, LocalKind::Loop, n.span)
+            })
+            .collect();
         let carries: Vec<Option<Carry>> = carry.iter().map(|c| self.carry(c)).collect();
         let local = self.new_local(&var.name, Type::INDEX, LocalKind::Loop, var.span);
         let outer =
@@ -61,22 +65,93 @@ impl<'a> Elab<'a> {
         }
         let block = self.in_block(|s| {
             s.declare(var, Value::Local(local));
+            for (name, &l) in names.iter().zip(&named) {
+                s.declare(name, Value::Local(l));
+            }
             s.body(body);
         });
         self.f.in_const = in_const;
         self.f.loops -= 1;
         self.f.carries = outer;
         self.f.bad_carry = bad;
-        let (Some(lo), Some(hi), Some(step)) = (lo, hi, step) else { return };
+        let Some(segments) = ranges else { return };
         let Some(carry) = carries.into_iter().collect::<Option<Vec<Carry>>>() else { return };
         let kind = StmtKind::For {
             var: local,
             kind,
-            segments: smallvec![Segment { lo, hi, step }],
+            named,
+            segments,
             carry,
             body: block,
         };
         self.stmt(kind, span);
+    }
+
+    /// A range with what its constants are.
+    fn segment(&mut self, s: &'a ast::Segment) -> Option<Segment> {
+        let range = &s.range;
+        let (lo, hi) = (self.index_value(&range.lo), self.index_value(&range.hi));
+        let step = match &range.step {
+            Some(e) => self.index_value(e),
+            None => self.index_const(1, range.span),
+        };
+        if let (Some(step), Some(e)) = (step, &range.step) {
+            self.positive_step(step, e.span);
+        }
+        let values: Vec<Option<ExprId>> = s.consts.iter().map(|c| self.value(&c.value, None)).collect();
+        let values = values.into_iter().collect::<Option<SmallVec<[ExprId; 1]>>>();
+        Some(Segment { lo: lo?, hi: hi?, step: step?, values: values? })
+    }
+
+    /// The names of the constants: each range gives all of them a value, in one order.
+    fn named_constants(&mut self, segments: &'a [ast::Segment]) -> Vec<&'a Ident> {
+        let Some(first) = segments.first() else { return Vec::new() };
+        let names: Vec<&'a Ident> = first.consts.iter().map(|c| &c.name).collect();
+        for s in &segments[1..] {
+            if !s.consts.iter().map(|c| &c.name.name).eq(names.iter().map(|n| &n.name)) {
+                let text = "each range of a loop gives the same constants a value, in the same order";
+                let d = Diagnostic::error(codes::SEGMENTS, self.sp(s.range.span), text);
+                self.report(d.also(self.sp(first.range.span), "the first range"));
+            }
+        }
+        names
+    }
+
+    fn host_for_segments(
+        &mut self,
+        var: &'a Ident,
+        segments: &'a [ast::Segment],
+        body: &'a ast::Block,
+        span: Span,
+    ) {
+        let [ast::Segment { range, consts }] = segments else {
+            return self.one_range_only(segments, "a loop of an `op`");
+        };
+        if !consts.is_empty() {
+            return self.one_range_only(segments, "a loop of an `op`");
+        }
+        let (lo, hi) = (self.index_value(&range.lo), self.index_value(&range.hi));
+        self.host_for(var, lo, hi, body, span);
+    }
+
+    fn for_const_segments(
+        &mut self,
+        var: &'a Ident,
+        segments: &'a [ast::Segment],
+        body: &'a ast::Block,
+        span: Span,
+    ) {
+        match segments {
+            [s] if s.consts.is_empty() => self.for_const(var, &s.range, body, span),
+            _ => self.one_range_only(segments, "a `for const`"),
+        }
+    }
+
+    fn one_range_only(&mut self, segments: &'a [ast::Segment], what: &str) {
+        let Some(s) = segments.last() else { return };
+        let text = format!("{what} has one range and no constants");
+        let d = Diagnostic::error(codes::SEGMENTS, self.sp(s.range.span), text);
+        self.report(d.help("write a loop for each range"));
     }
 
     fn positive_step(&mut self, step: ExprId, span: Span) {
@@ -92,20 +167,21 @@ impl<'a> Elab<'a> {
         }
     }
 
-    fn carry(&mut self, c: &'a ast::Carry) -> Option<Carry> {
-        let ring = match self.lookup(&c.ring) {
-            Value::Ring(r) => r,
-            Value::Poison => return None,
+    pub(crate) fn ring_named(&mut self, id: &'a Ident) -> Option<RingId> {
+        match self.lookup(id) {
+            Value::Ring(r) => Some(r),
+            Value::Poison => None,
             _ => {
-                let d = Diagnostic::error(
-                    codes::NOT_A_RING,
-                    self.sp(c.ring.span),
-                    format!("`{}` is not a ring", c.ring.name),
-                );
+                let text = format!("`{}` is not a ring", id.name);
+                let d = Diagnostic::error(codes::NOT_A_RING, self.sp(id.span), text);
                 self.report(d);
-                return None;
+                None
             }
-        };
+        }
+    }
+
+    fn carry(&mut self, c: &'a ast::Carry) -> Option<Carry> {
+        let ring = self.ring_named(&c.ring)?;
         let init = match self.token_value(&c.init)? {
             Some(token) => Some(token),
             None if c.optional => None,

@@ -20,6 +20,7 @@ mod items;
 mod library;
 mod loops;
 mod names;
+mod places;
 mod pure;
 mod regions;
 mod request;

@@ -17,12 +17,48 @@ impl<'a> Elab<'a> {
             if let A::Role { .. } = s.kind {
                 let n = stmts[i..].iter().take_while(|s| matches!(s.kind, A::Role { .. })).count();
                 self.roles(&stmts[i..i + n]);
+                if let Some(s) = stmts[i..i + n].iter().find(|s| s.stage.is_some()) {
+                    self.stage_misplaced(s.span);
+                }
                 i += n;
                 continue;
             }
-            self.one(s);
+            self.staged(s);
             i += 1;
         }
+    }
+
+    /// A statement, and the pipeline stage that stands before it.
+    fn staged(&mut self, s: &'a ast::Stmt) {
+        let Some(parts) = &s.stage else { return self.one(s) };
+        let stage = self.small_int(&parts.0, "a pipeline stage");
+        let rank = self.small_int(&parts.1, "a rank");
+        let before = self.mark();
+        let errors = self.errors();
+        self.one(s);
+        let (Some(stage), Some(rank)) = (stage, rank) else { return };
+        if self.mark() == before && self.errors() == errors {
+            return self.stage_misplaced(s.span);
+        }
+        for made in self.f.block.iter_mut().skip(before) {
+            made.stage = Some((stage, rank));
+        }
+    }
+
+    fn stage_misplaced(&mut self, span: Span) {
+        let text = "a pipeline stage stands before one statement of a loop's body";
+        let d = Diagnostic::error(codes::MISPLACED, self.sp(span), text);
+        self.report(d.help("leave `@stage(…)` out here"));
+    }
+
+    fn small_int(&mut self, e: &'a ast::Expr, what: &str) -> Option<i32> {
+        let n = self.const_int(e, what)?;
+        let small = i32::try_from(n).ok();
+        if small.is_none() {
+            let d = Diagnostic::error(codes::WRONG_CONST, self.sp(e.span), format!("{what} is a small number, not {n}"));
+            self.report(d);
+        }
+        small
     }
 
     fn one(&mut self, s: &'a ast::Stmt) {
@@ -36,7 +72,9 @@ impl<'a> Elab<'a> {
             A::If { is_const, cond, then, other } => {
                 self.if_stmt(*is_const, cond, then, other.as_ref(), span)
             }
-            A::For { var, kind, range, carry, body } => self.for_stmt(var, kind, range, carry, body, span),
+            A::For { var, kind, segments, carry, body } => {
+                self.for_stmt(var, kind, segments, carry, body, span)
+            }
             A::Expr(e) => self.expr_stmt(e),
             A::Param { decls, filter } => self.param_stmt(decls, filter.as_ref(), span),
             A::Workspace { name, elem, shape, zeroed } => self.workspace(name, elem, shape, *zeroed, span),
@@ -44,7 +82,7 @@ impl<'a> Elab<'a> {
                 self.launch_stmt(kernel, generics, args, params, span)
             }
             _ if self.f.kind == FrameKind::Kernel => self.kernel_stmt(s),
-            A::Var { pattern: Pattern::Name(id), .. } => self.misplaced(s.span, "`var`", Some(id)),
+            A::Var { pattern: Pattern::Name(id) | Pattern::Placed(id, _), .. } => self.misplaced(s.span, "`var`", Some(id)),
             A::Var { .. } => self.misplaced(span, "`var`", None),
             A::Assign { .. } => self.misplaced(span, "an assignment", None),
             _ => self.misplaced(span, "this statement", None),
@@ -245,7 +283,7 @@ impl<'a> Elab<'a> {
 
     fn poison(&mut self, pattern: &'a Pattern) {
         match pattern {
-            Pattern::Name(id) => self.declare(id, Value::Poison),
+            Pattern::Name(id) | Pattern::Placed(id, _) => self.declare(id, Value::Poison),
             Pattern::Ignore(_) => {}
             Pattern::Tuple(parts, _) => parts.iter().for_each(|p| self.poison(p)),
         }
@@ -256,6 +294,14 @@ impl<'a> Elab<'a> {
         match pattern {
             Pattern::Name(id) if var => self.bind_var(id, v, at, span),
             Pattern::Name(id) => self.bind_let(id, v, named, at, span),
+            Pattern::Placed(id, place) => {
+                // a name with a place of its own is a value of its own
+                match var {
+                    true => self.bind_var(id, v, at, span),
+                    false => self.bind_let(id, v, true, at, span),
+                }
+                self.place_value(id, place);
+            }
             Pattern::Ignore(_) => {}
             Pattern::Tuple(parts, place) => match v {
                 Value::Poison => self.poison(pattern),
@@ -334,11 +380,21 @@ impl<'a> Elab<'a> {
         options: &'a [Named],
         span: Span,
     ) {
-        if let (Pattern::Name(id), Some(ty)) = (pattern, ty) {
+        let (id, place) = match pattern {
+            Pattern::Name(id) => (Some(id), None),
+            Pattern::Placed(id, place) => (Some(id), Some(&**place)),
+            _ => (None, None),
+        };
+        if let (Some(id), Some(ty)) = (id, ty) {
             match &ty.kind {
-                TypeKind::Reducer { comb, value: of } => return self.reducer(id, comb, of, value, span),
+                TypeKind::Reducer { comb, value: of } => {
+                    if let Some(place) = place {
+                        self.no_place(place, "a reducer lives where its threads fold");
+                    }
+                    return self.reducer(id, comb, of, value, span);
+                }
                 TypeKind::Array { elem, shape } => {
-                    return self.thread_array(id, elem, shape, ty.span, value, span);
+                    return self.thread_array(id, (elem, shape, ty.span), value, place, span);
                 }
                 _ => {}
             }
@@ -370,7 +426,7 @@ impl<'a> Elab<'a> {
     }
 
     fn declare_var(&mut self, pattern: &'a Pattern, ty: Type, span: Span) {
-        let Pattern::Name(id) = pattern else {
+        let (Pattern::Name(id) | Pattern::Placed(id, _)) = pattern else {
             let d =
                 Diagnostic::error(codes::PATTERN, self.sp(span), "a `var` without a value declares one name");
             self.report(d);
@@ -382,6 +438,9 @@ impl<'a> Elab<'a> {
             None => Value::Poison,
         };
         self.declare(id, value);
+        if let Pattern::Placed(id, place) = pattern {
+            self.place_value(id, place);
+        }
     }
 
     fn bind_var(&mut self, id: &'a Ident, v: Value, at: Span, span: Span) {
@@ -406,10 +465,9 @@ impl<'a> Elab<'a> {
     fn thread_array(
         &mut self,
         id: &'a Ident,
-        elem: &'a ast::Elem,
-        shape: &'a [ast::Expr],
-        place: Span,
+        (elem, shape, place): (&'a ast::Elem, &'a [ast::Expr], Span),
         value: Option<&'a ast::Expr>,
+        plan: Option<&'a ast::Placement>,
         span: Span,
     ) {
         let (elem, shape) = (self.elem_type(elem), self.static_shape(shape));
@@ -441,7 +499,7 @@ impl<'a> Elab<'a> {
             return self.declare(id, Value::Poison);
         };
         match shape {
-            Some(shape) => self.buffer(id, Home::Thread, elem, shape, None, None, None, span),
+            Some(shape) => self.buffer(id, Home::Thread, elem, shape, plan, span),
             None => self.declare(id, Value::Poison),
         }
     }
@@ -450,23 +508,16 @@ impl<'a> Elab<'a> {
 
     /// `shared t: f16[64, 72] align 128`, `fragment c: f32[64, 64]`
     fn memory(&mut self, m: &'a A, span: Span) {
-        let A::Memory { shared, name, elem, shape, align, layout, over } = m else { return };
+        let A::Memory { name, elem, shape, place } = m else { return };
         let (elem, shape) = (self.elem_type(elem), self.static_shape(shape));
-        let align = match align {
-            Some(e) => self.alignment(e),
-            None => None,
-        };
-        let team = over.as_ref().and_then(|t| self.team_named(t));
         let (Some(elem), Some(shape)) = (elem, shape) else { return self.declare(name, Value::Poison) };
         let Elem::D(elem) = elem else {
             let d = Diagnostic::error(codes::NOT_A_TYPE, self.sp(span), "memory does not hold `index`");
             self.report(d.help("store i32 or i64"));
             return self.declare(name, Value::Poison);
         };
-        let home = if *shared { Home::Shared } else { Home::Fragment };
-        let layout =
-            layout.as_deref().and_then(|text| self.placement(text, Elem::D(elem), &shape, *shared, span));
-        self.buffer(name, home, elem, shape, align, layout, team, span);
+        let home = place.home.as_ref().and_then(|h| self.home(h)).unwrap_or(Home::Shared);
+        self.buffer(name, home, elem, shape, Some(place), span);
     }
 
     pub(crate) fn alignment(&mut self, e: &'a ast::Expr) -> Option<u32> {
@@ -483,20 +534,21 @@ impl<'a> Elab<'a> {
         None
     }
 
-    #[allow(clippy::too_many_arguments)]
     fn buffer(
         &mut self,
         id: &'a Ident,
         home: Home,
         elem: pantile_abi::DType,
         shape: Shape,
-        align: Option<u32>,
-        layout: Option<crate::layout::Shared>,
-        team: Option<TeamId>,
+        place: Option<&'a ast::Placement>,
         span: Span,
     ) {
         let at = self.sp(id.span);
-        let buffer = Buffer { name: id.name.clone(), home, elem, shape, align, layout, team };
+        let mut buffer =
+            Buffer { name: id.name.clone(), home, elem, shape, align: None, layout: None, team: None, partial: None };
+        if let Some(place) = place {
+            self.place_buffer(&mut buffer, place, span);
+        }
         let buffer = self.f.kernel.buffers.push(buffer, at);
         let value = match self.stmt(StmtKind::Buffer { buffer }, span) {
             Some(()) => Value::Mem(Mem::Buffer(buffer)),

@@ -8,7 +8,6 @@ use super::scope::Value;
 use crate::ast::{self, ExprKind, Ident, Named, StmtKind as A};
 use crate::codes;
 use crate::diag::Diagnostic;
-use crate::layout;
 use crate::program::plan::{self, Key};
 use crate::program::*;
 use crate::span::Span;
@@ -424,33 +423,5 @@ impl<'a> Elab<'a> {
         let d = Diagnostic::error(codes::PLAN_VALUE, self.sp(span), "this cannot be a value of the plan");
         self.report(d.help("values are integers, names, strings, lists and `name(key = value)`"));
         None
-    }
-
-    /// The swizzle or layout written beside a declaration of shared memory or of a fragment.
-    pub(crate) fn placement(
-        &mut self,
-        text: &str,
-        elem: Elem,
-        shape: &[u32],
-        shared: bool,
-        span: Span,
-    ) -> Option<layout::Shared> {
-        let shape: Vec<u64> = shape.iter().map(|e| u64::from(*e)).collect();
-        let bits = if let Elem::D(d) = elem { d.bits() } else { 64 };
-        let bytes = u64::from(bits.div_ceil(8));
-        let found = if shared {
-            layout::tile_text(text, &shape, bytes)
-        } else {
-            layout::fragment_text(text, &shape).map(|l| layout::Shared::plain(l, 1))
-        };
-        match found {
-            Ok(tile) => Some(tile),
-            Err(why) => {
-                let message = format!("the layout `{text}` cannot be used: {}", why.message);
-                let d = Diagnostic::error(codes::LAYOUT_TEXT, self.sp(span), message);
-                self.report(why.help.into_iter().fold(d, Diagnostic::help));
-                None
-            }
-        }
     }
 }

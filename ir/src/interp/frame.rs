@@ -38,6 +38,9 @@ pub(super) struct ForFrame<'p> {
     /// Values given by `next` for the coming iteration.
     pub pending: Vec<(LocalId, Option<usize>)>,
     pub entry: Mask,
+    /// Constants that each segment gives a value of its own, and those values, a row for each segment.
+    pub named: &'p [LocalId],
+    pub consts: Vec<Vec<u64>>,
     pub position: Position,
     /// Iterations begun.
     pub count: u32,
@@ -108,6 +111,19 @@ impl LoopCtl {
 }
 
 impl Position {
+    /// What a constant of the segments is in the iteration that was given last.
+    pub fn constant(&self, width: u32, of: impl Fn(usize) -> u64) -> Lanes {
+        match self {
+            Position::Uniform { segment, .. } => Lanes::One(of(*segment)),
+            Position::Lanes { segments, at } => {
+                // lanes that have ended keep the last segment's value, which nobody reads
+                let last = segments.len().saturating_sub(1);
+                let value = |lane: usize| at.get(lane).map_or(last, |&(segment, _)| segment.min(last));
+                Lanes::many((0..width as usize).map(|lane| of(value(lane))).collect())
+            }
+        }
+    }
+
     /// The lanes that run one more iteration, and the loop variable for them; `None` when the loop is over.
     pub fn step(&mut self, live: &Mask, width: u32) -> Option<(Mask, Lanes)> {
         match self {

@@ -13,6 +13,8 @@ use crate::program::*;
 use pantile_abi::DType;
 use std::rc::Rc;
 
+/// What to do where a value is held in parts.
+const SPLIT_HELP: &str = "run it in one part: one group, no cluster, `ways = 1`; or write the parts to a workspace and add them in a second launch";
 /// More blocks than a run can order.
 const MOST_BLOCKS: i64 = 1 << 24;
 
@@ -43,6 +45,15 @@ impl<'p> Launch<'p> {
         let Some(kernel) = self.program.kernels.get(self.kernel) else {
             return Err(malformed("a launch of an unknown kernel"));
         };
+        if let Some(split) = kernel.split_value() {
+            let text = format!(
+                "`{}` is held in {} parts over {}, and nothing joins them here",
+                split.name,
+                split.parts,
+                split.over.name()
+            );
+            return Err(fault(codes::UNSUPPORTED, text).at(split.span).help(SPLIT_HELP));
+        }
         let shown: Vec<Shown> = handed.iter().map(|h| show(*h, mems)).collect::<Exec<_>>()?;
         let named = |f: Box<super::Fault>| f.at(kernel.span);
         let mut heads = Head::of_kernel(self.program, kernel).bind(given, &shown).map_err(named)?;

@@ -177,7 +177,7 @@ impl<'p> Cx<'_, 'p> {
     }
 
     fn begin_for(&mut self, stmt: &'p Stmt) -> Exec<()> {
-        let StmtKind::For { var, kind, segments, carry, body } = &stmt.kind else { return Ok(()) };
+        let StmtKind::For { var, kind, named, segments, carry, body } = &stmt.kind else { return Ok(()) };
         let mut bounds = Vec::with_capacity(segments.len());
         for s in segments {
             let [lo, hi, step] = [scalar(self, s.lo)?, scalar(self, s.hi)?, scalar(self, s.step)?];
@@ -203,6 +203,14 @@ impl<'p> Cx<'_, 'p> {
                 Position::Lanes { segments: bounds, at }
             }
         };
+        let mut consts = Vec::with_capacity(segments.len());
+        for s in segments {
+            let mut values = Vec::with_capacity(s.values.len());
+            for &v in &s.values {
+                values.push(scalar(self, v)?.get(0));
+            }
+            consts.push(values);
+        }
         for c in carry {
             let init = c.init.map_or(Ok(None), |l| self.take_token(l))?;
             self.put_token(c.local, init)?;
@@ -214,6 +222,8 @@ impl<'p> Cx<'_, 'p> {
         let frame = ForFrame {
             stmt,
             var: *var,
+            named,
+            consts,
             body,
             vectorized,
             carry,
@@ -250,6 +260,10 @@ impl<'p> Cx<'_, 'p> {
         }
         f.count += 1;
         self.define(f.var, Value::Scalar(value));
+        for (i, &local) in f.named.iter().enumerate() {
+            let value = f.position.constant(width, |segment| f.consts[segment][i]);
+            self.define(local, Value::Scalar(value));
+        }
         self.agent.top_mut().mask = mask;
         let body = f.body;
         self.agent.frames.push(Frame::For(f));

@@ -22,14 +22,9 @@ pub fn tile_text(text: &str, shape: &[u64], element_bytes: u64) -> Result<Shared
         let xor: Xor = text.parse()?;
         return Ok(Shared { layout: contiguous(shape, element_bytes), xor: Some(xor), align: xor.cycle() });
     }
-    let mut tile = shaped(text, shape)?;
-    if let Some(a) = Axis::ALL.into_iter().find(|a| *a != Axis::Mem && tile.layout.size(*a) > 1) {
-        return Err(fail(format!("memory has no digits on {a}")));
-    }
-    if overlaps(&tile.layout, element_bytes) {
-        return Err(fail("two elements share bytes".into()));
-    }
+    let mut tile = shaped(text)?;
     tile.align = tile.align.max(tile.xor.map_or(1, Xor::cycle));
+    tile.fits_memory(shape, element_bytes).map_err(fail)?;
     Ok(tile)
 }
 
@@ -37,27 +32,14 @@ pub fn tile_text(text: &str, shape: &[u64], element_bytes: u64) -> Result<Shared
 /// register holds one element.
 pub fn fragment_text(text: &str, shape: &[u64]) -> Result<Layout, TextError> {
     let fail = |message: String| TextError { at: 0..text.len(), message, help: None };
-    let tile = shaped(text, shape)?;
-    if tile.layout.size(Axis::Mem) > 1 || tile.xor.is_some() {
-        return Err(fail("a fragment has no digits on mem and no swizzle".into()));
-    }
-    match tile.layout.bijective(&[Axis::Thr, Axis::Reg]) {
-        Ok(_) => Ok(tile.layout),
-        Err(u) => Err(fail(format!(
-            "the digits on {} leave or share places: {} where {} would follow",
-            u.axis, u.stride, u.wanted
-        ))),
-    }
+    let tile = shaped(text)?;
+    tile.fits_fragment(shape).map_err(fail)?;
+    Ok(tile.layout)
 }
 
-/// A layout in full with the shape's dims in order, renamed.
-fn shaped(text: &str, shape: &[u64]) -> Result<Shared, TextError> {
+/// A layout in full, its dims renamed.
+fn shaped(text: &str) -> Result<Shared, TextError> {
     let mut tile = parse_layout(text, &Symbols::default())?;
-    let extents: Vec<u64> = tile.layout.dims.iter().map(Dim::extent).collect();
-    if extents != shape {
-        let message = format!("the layout is for {extents:?}, the declaration has the shape {shape:?}");
-        return Err(TextError { at: 0..text.len(), message, help: None });
-    }
     for (i, d) in tile.layout.dims.iter_mut().enumerate() {
         d.name = format!("d{i}");
     }
@@ -77,6 +59,44 @@ fn overlaps(layout: &Layout, element_bytes: u64) -> bool {
 }
 
 impl Shared {
+    /// Whether it is a place in memory for a tile of this shape; why not, in the user's words.
+    pub fn fits_memory(&self, shape: &[u64], element_bytes: u64) -> Result<(), String> {
+        self.has_shape(shape)?;
+        if let Some(a) = Axis::ALL.into_iter().find(|a| *a != Axis::Mem && self.layout.size(*a) > 1) {
+            return Err(format!("memory has no digits on {a}"));
+        }
+        if overlaps(&self.layout, element_bytes) {
+            return Err("two elements share bytes".into());
+        }
+        let cycle = self.xor.map_or(1, Xor::cycle);
+        if self.align < cycle {
+            return Err(format!("it is aligned to {} bytes, its swizzle repeats after {cycle}", self.align));
+        }
+        Ok(())
+    }
+
+    /// Whether it is a place in registers for a tile of this shape; why not, in the user's words.
+    pub fn fits_fragment(&self, shape: &[u64]) -> Result<(), String> {
+        self.has_shape(shape)?;
+        if self.layout.size(Axis::Mem) > 1 || self.xor.is_some() || self.align > 1 {
+            return Err("a fragment has no digits on mem, no swizzle and no alignment".into());
+        }
+        self.layout.bijective(&[Axis::Thr, Axis::Reg]).map(|_| ()).map_err(|u| {
+            format!(
+                "the digits on {} leave or share places: {} where {} would follow",
+                u.axis, u.stride, u.wanted
+            )
+        })
+    }
+
+    fn has_shape(&self, shape: &[u64]) -> Result<(), String> {
+        let extents: Vec<u64> = self.layout.dims.iter().map(Dim::extent).collect();
+        match extents == shape {
+            true => Ok(()),
+            false => Err(format!("the layout is for {extents:?}, the declaration has the shape {shape:?}")),
+        }
+    }
+
     /// What stands beside a declaration of memory with this shape: nothing for plain rows, the swizzle where only it
     /// differs, else the layout in full. Alignment stands apart.
     pub fn beside(&self, shape: &[u64], element_bytes: u64) -> Option<String> {

@@ -67,7 +67,8 @@ fn step(p: &mut Printer, kind: &StepKind, kernels: &[String]) -> ast::StmtKind {
             let var = ident(p.names.declare_local(*var, ir));
             let body = block(steps(p, body, kernels));
             p.names.close();
-            S::For { var, kind: ast::LoopKind::Serial, range, carry: Vec::new(), body }
+            let segments = vec![ast::Segment { range, consts: Vec::new() }];
+            S::For { var, kind: ast::LoopKind::Serial, segments, carry: Vec::new(), body }
         }
     }
 }

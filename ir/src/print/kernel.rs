@@ -1,6 +1,7 @@
 //! Kernels as syntax: parameters, frame, memory, teams, plan.
 
 use super::exprs::Printer;
+use super::places::{layout_text, placement};
 use super::stmts;
 use super::syntax::*;
 use crate::arena::Arena;
@@ -170,7 +171,7 @@ fn ring(p: &Printer, name: String, r: &Ring) -> ast::RingDecl {
         name: ident(&f.name),
         elem: elem(f.elem),
         shape: extents(&f.shape),
-        layout: f.layout.as_ref().map(layout_text),
+        layout: f.layout.as_ref().map(|l| layout_text(l, &f.shape, f.elem)),
         align: f.align.map(int),
     };
     ast::RingDecl {
@@ -187,34 +188,21 @@ fn ring(p: &Printer, name: String, r: &Ring) -> ast::RingDecl {
     }
 }
 
-fn layout_text(l: &crate::layout::Shared) -> String {
-    l.to_string()
-}
-
 /// The statement by which a buffer comes to life.
 pub fn buffer(p: &mut Printer, id: BufferId) -> ast::StmtKind {
     let Ok(b) = p.ctx.buffer(id) else { return S::Expr(tuple(Vec::new())) };
     let name = p.names.declare(&b.name);
     p.names.buffers.set(id, name.clone());
-    let elem = elem(b.elem.into());
-    if b.home == Home::Thread {
-        let ty = ty(TypeKind::Array { elem, shape: extents(&b.shape) });
-        return S::Var {
-            pattern: Pattern::Name(ident(name)),
-            ty: Some(ty),
-            value: None,
-            options: Vec::new(),
-        };
+    let shape = (&b.shape[..], Elem::D(b.elem));
+    let mut place = placement(p, b.home, (b.layout.as_ref(), b.align), shape, b.team, b.partial);
+    let (name, elem, shape) = (ident(name), elem(b.elem.into()), extents(&b.shape));
+    if b.home != Home::Thread {
+        return S::Memory { name, elem, shape, place };
     }
-    S::Memory {
-        shared: b.home != Home::Fragment,
-        name: ident(name),
-        elem,
-        shape: extents(&b.shape),
-        align: b.align.map(int),
-        layout: b.layout.as_ref().map(layout_text),
-        over: b.team.map(|t| ident(p.names.teams.get(t))),
-    }
+    place.home = None;
+    let plain = b.layout.is_none() && b.align.is_none() && b.team.is_none() && b.partial.is_none();
+    let pattern = if plain { Pattern::Name(name) } else { Pattern::Placed(name, Box::new(place)) };
+    S::Var { pattern, ty: Some(ty(TypeKind::Array { elem, shape })), value: None, options: Vec::new() }
 }
 
 /// `var s: reducer(welford) (f32, f32, f32)`

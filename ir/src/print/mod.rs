@@ -12,6 +12,7 @@ mod items;
 mod kernel;
 mod names;
 mod ops;
+mod places;
 mod regions;
 mod stmts;
 mod syntax;

@@ -19,7 +19,11 @@ pub fn statements(p: &mut Printer, stmts: &Block) -> Vec<ast::Stmt> {
     for s in stmts {
         match &s.kind {
             StmtKind::Roles(roles) => out.extend(roles.iter().map(|r| stmt(role(p, r)))),
-            kind => out.push(stmt(statement(p, kind))),
+            kind => {
+                let mut printed = stmt(statement(p, kind));
+                printed.stage = s.stage.map(|(stage, rank)| Box::new((signed(stage.into()), signed(rank.into()))));
+                out.push(printed);
+            }
         }
     }
     out
@@ -54,7 +58,7 @@ fn statement(p: &mut Printer, kind: &StmtKind) -> ast::StmtKind {
             let other = (!other.is_empty()).then(|| block_of(p, other));
             S::If { is_const: false, cond, then, other }
         }
-        StmtKind::For { var, kind, segments, carry, body } => for_loop(p, *var, *kind, segments, carry, body),
+        StmtKind::For { .. } => for_loop(p, kind),
         StmtKind::While { cond, body } => {
             let cond = p.expr(*cond);
             S::While { cond, body: block_of(p, body) }
@@ -85,7 +89,7 @@ fn define(p: &mut Printer, locals: &[LocalId], ty: Option<ast::Type>, value: ast
     let body = p.body();
     let mutable = locals.iter().any(|&l| body.locals.get(l).is_some_and(|l| l.kind == LocalKind::Var));
     let mut names: Vec<Pattern> =
-        locals.iter().map(|&l| Pattern::Name(ident(p.names.declare_local(l, body)))).collect();
+        locals.iter().map(|&l| placed(p, l)).collect();
     let pattern = match names.pop() {
         Some(only) if names.is_empty() => only,
         last => Pattern::Tuple(names.into_iter().chain(last).collect(), super::nowhere()),
@@ -97,9 +101,22 @@ fn define(p: &mut Printer, locals: &[LocalId], ty: Option<ast::Type>, value: ast
     }
 }
 
+/// A name as it is declared, with what the plan says of it.
+fn placed(p: &mut Printer, id: LocalId) -> Pattern {
+    let body = p.body();
+    let name = ident(p.names.declare_local(id, body));
+    let Some(l) = body.locals.get(id) else { return Pattern::Name(name) };
+    if l.home == Home::Open && l.layout.is_none() && l.team.is_none() && l.partial.is_none() {
+        return Pattern::Name(name);
+    }
+    let shape = (l.ty.shape(), l.ty.elem().unwrap_or(Elem::Index));
+    let place = super::places::placement(p, l.home, (l.layout.as_ref(), None), shape, l.team, l.partial);
+    Pattern::Placed(name, Box::new(place))
+}
+
 fn declare(p: &mut Printer, local: LocalId) -> ast::StmtKind {
     let body = p.body();
-    let pattern = Pattern::Name(ident(p.names.declare_local(local, body)));
+    let pattern = placed(p, local);
     let ty = body.locals.get(local).map(|l| value_type(&l.ty));
     S::Var { pattern, ty, value: None, options: Vec::new() }
 }
@@ -127,43 +144,37 @@ fn update_op(op: Update) -> AssignOp {
     }
 }
 
-fn for_loop(
-    p: &mut Printer,
-    var: LocalId,
-    kind: LoopKind,
-    segments: &[Segment],
-    carry: &[Carry],
-    body: &Block,
-) -> ast::StmtKind {
-    let kind = match kind {
+fn for_loop(p: &mut Printer, stmt: &StmtKind) -> ast::StmtKind {
+    let StmtKind::For { var, kind, named, segments, carry, body } = stmt else { return S::Break };
+    let kind = match *kind {
         LoopKind::Serial => ast::LoopKind::Serial,
         LoopKind::Unroll => ast::LoopKind::Unroll,
         LoopKind::NoUnroll => ast::LoopKind::NoUnroll,
         LoopKind::Vectorized => ast::LoopKind::Vectorized,
         LoopKind::Pipelined { stages } => ast::LoopKind::Pipelined { stages: stages.map(int) },
     };
-    let range = range(p, segments);
+    let mut ranges: Vec<ast::Segment> =
+        segments.iter().map(|s| ast::Segment { range: range(p, s), consts: Vec::new() }).collect();
     let inits: Vec<ast::Expr> =
         carry.iter().map(|c| c.init.map_or_else(|| name("none"), |l| p.local(l))).collect();
     // what is carried is still in sight when the loop has ended
     let carry = carry.iter().zip(inits).map(|(c, init)| carried(p, c, init)).collect();
     p.names.open();
     let ir = p.body();
-    let var = ident(p.names.declare_local(var, ir));
+    let var = ident(p.names.declare_local(*var, ir));
+    let names: Vec<String> = named.iter().map(|&l| p.names.declare_local(l, ir)).collect();
+    for (s, printed) in segments.iter().zip(&mut ranges) {
+        let consts = names.iter().zip(&s.values);
+        printed.consts = consts.map(|(n, &v)| super::syntax::named(n, p.expr(v))).collect();
+    }
     let body = block(statements(p, body));
     p.names.close();
-    S::For { var, kind, range, carry, body }
+    S::For { var, kind, segments: ranges, carry, body }
 }
 
-fn range(p: &Printer, segments: &[Segment]) -> ast::Range {
-    let span = super::nowhere();
-    match segments.first() {
-        Some(s) => {
-            let step = (!p.is_index(s.step, 1)).then(|| p.expr(s.step));
-            ast::Range { lo: p.expr(s.lo), hi: p.expr(s.hi), step, span }
-        }
-        None => ast::Range { lo: int(0), hi: int(0), step: None, span },
-    }
+fn range(p: &Printer, s: &Segment) -> ast::Range {
+    let step = (!p.is_index(s.step, 1)).then(|| p.expr(s.step));
+    ast::Range { lo: p.expr(s.lo), hi: p.expr(s.hi), step, span: super::nowhere() }
 }
 
 fn carried(p: &mut Printer, c: &Carry, init: ast::Expr) -> ast::Carry {

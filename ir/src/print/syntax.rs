@@ -26,7 +26,7 @@ pub fn string(text: &str) -> Expr {
 }
 
 pub fn stmt(kind: StmtKind) -> Stmt {
-    Stmt { kind, span: nowhere() }
+    Stmt::new(kind, nowhere())
 }
 
 pub fn block(stmts: Vec<Stmt>) -> Block {
@@ -125,21 +125,18 @@ pub fn binary_op(op: BinOp) -> BinaryOp {
     }
 }
 
-/// A number or bool as a literal of a place that gives it its type. `inf - inf` is how the language writes a NaN.
+/// A number or bool as a literal of a place that gives it its type.
 pub fn literal(elem: IrElem, bits: u64) -> Expr {
     let text = num::print_value(elem, bits);
     if elem == IrElem::BOOL {
         return expr(ExprKind::Bool(bits != 0));
-    }
-    if text == "nan" {
-        return binary(BinaryOp::Sub, name("inf"), name("inf"));
     }
     let (sign, magnitude) = match text.strip_prefix('-') {
         Some(rest) => (true, rest),
         None => (false, text.as_str()),
     };
     let value = match magnitude {
-        "inf" => name("inf"),
+        "inf" | "nan" => name(magnitude),
         digits if elem.is_float() => expr(ExprKind::Float(digits.to_owned())),
         digits => int(digits),
     };

@@ -21,12 +21,14 @@ pub use op::{
     ShuffleKind, Team, Text, VoteKind, fold_elem,
 };
 pub use stmt::{Block, Carry, LoopKind, Role, Segment, Stmt, StmtKind, Update};
-pub use team::{Engine, Fill, Queue, QueueId, Ring, RingField, RingId, TeamDecl, TeamId, Turn, TurnId};
+pub use team::{
+    Engine, Fill, Partial, Queue, QueueId, Ring, RingField, RingId, Spread, TeamDecl, TeamId, Turn, TurnId,
+};
 pub use types::{Elem, Shape, Type};
 pub use visit::walk;
 
 use crate::arena::{Arena, Handle};
-use crate::layout::{Layout, Shared};
+use crate::layout::Shared;
 use crate::span::Span;
 use pantile_abi::DType;
 use plan::Plan;
@@ -86,9 +88,10 @@ pub struct Local {
     pub kind: LocalKind,
     /// Where the plan puts a tile.
     pub home: Home,
-    pub layout: Option<Layout>,
+    pub layout: Option<Shared>,
     /// The team that holds it; `None` is the whole block (tiles) or the thread (scalars).
     pub team: Option<TeamId>,
+    pub partial: Option<Partial>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -201,6 +204,7 @@ pub struct Buffer {
     pub align: Option<u32>,
     pub layout: Option<Shared>,
     pub team: Option<TeamId>,
+    pub partial: Option<Partial>,
 }
 
 /// `var s: reducer(welford) (f32, f32, f32)`
@@ -369,6 +373,6 @@ impl Stage {
 
 impl Local {
     pub fn new(name: impl Into<String>, ty: Type, kind: LocalKind) -> Local {
-        Local { name: name.into(), ty, kind, home: Home::Open, layout: None, team: None }
+        Local { name: name.into(), ty, kind, home: Home::Open, layout: None, team: None, partial: None }
     }
 }

@@ -1,6 +1,7 @@
 //! The plan: how a kernel is mapped, as data. Only the pass `plan` decides what stands here; every later pass
 //! obeys it. It prints as `plan { … }`, parses back, and may be written by hand, whole or in part.
 
+use super::{Kernel, Partial, Spread, TeamId};
 use crate::span::Span;
 use std::fmt;
 
@@ -83,6 +84,61 @@ impl Plan {
     pub fn get(&self, key: Key, subject: Option<&str>) -> Option<&Value> {
         let found = self.entries.iter().find(|e| e.key == key && e.subject.as_deref() == subject);
         found.map(|e| &e.value)
+    }
+}
+
+/// A value that several members hold in parts.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Split<'a> {
+    pub name: &'a str,
+    pub span: Span,
+    pub over: Spread,
+    pub parts: i64,
+}
+
+impl Kernel {
+    /// The first value that is really split: that its axis holds in more than one part. A partial value with one part
+    /// is an ordinary one.
+    pub fn split_value(&self) -> Option<Split<'_>> {
+        let buffers = self.buffers.iter().map(|(id, b)| (&b.name, self.buffers.span(id), b.partial, b.team));
+        let locals = &self.body.locals;
+        let locals = locals.iter().map(|(id, l)| (&l.name, locals.span(id), l.partial, l.team));
+        buffers.chain(locals).find_map(|(name, span, partial, team)| {
+            let Partial { over, .. } = partial?;
+            let parts = self.parts(over, team);
+            (parts > 1).then_some(Split { name, span, over, parts })
+        })
+    }
+
+    fn parts(&self, over: Spread, team: Option<TeamId>) -> i64 {
+        let groups = || team.and_then(|t| self.teams.get(t)).map_or(1, |t| i64::from(t.groups));
+        let own = match over {
+            Spread::Groups => groups(),
+            Spread::Cluster => self.plan.get(Key::Cluster, None).map_or(1, Value::product),
+            Spread::Blocks => 1,
+        };
+        own.max(self.plan.get(Key::Schedule, None).map_or(1, |v| v.ways(over)))
+    }
+}
+
+impl Value {
+    /// `2`, or the product of `[2, 1]`
+    fn product(&self) -> i64 {
+        match self {
+            Value::Int(n) => *n,
+            Value::List(items) => items.iter().fold(1, |n, v| n.saturating_mul(v.product())),
+            _ => 1,
+        }
+    }
+
+    /// `splitk(loop = ko, ways = 2, over = cluster)`: its ways over that axis
+    fn ways(&self, over: Spread) -> i64 {
+        let Value::Call(name, args) = self else { return 1 };
+        let arg = |key: &str| args.iter().find(|(k, _)| k.as_deref() == Some(key)).map(|(_, v)| v);
+        match (name.as_str(), arg("ways"), arg("over")) {
+            ("splitk", Some(ways), Some(Value::Name(axis))) if axis == over.name() => ways.product(),
+            _ => 1,
+        }
     }
 }
 

@@ -55,6 +55,8 @@ pub struct Segment {
     pub lo: ExprId,
     pub hi: ExprId,
     pub step: ExprId,
+    /// What the loop's `named` constants are here, parallel to them.
+    pub values: SmallVec<[ExprId; 1]>,
 }
 
 #[derive(Clone, Debug)]
@@ -115,6 +117,8 @@ pub enum StmtKind {
     For {
         var: LocalId,
         kind: LoopKind,
+        /// Constants that each segment gives a value of its own: `seg(0..m: mask = true; m..n: mask = false)`.
+        named: SmallVec<[LocalId; 1]>,
         segments: SmallVec<[Segment; 1]>,
         carry: Vec<Carry>,
         body: Block,
@@ -138,6 +142,13 @@ pub enum StmtKind {
     },
     /// Consecutive `role` statements: they run side by side and join at the end.
     Roles(Vec<Role>),
+}
+
+impl Segment {
+    /// A range that names no constants.
+    pub fn plain(lo: ExprId, hi: ExprId, step: ExprId) -> Segment {
+        Segment { lo, hi, step, values: SmallVec::new() }
+    }
 }
 
 impl Stmt {

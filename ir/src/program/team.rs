@@ -1,6 +1,6 @@
 //! Teams, rings, queues and turns: who works, and what orders them. Definitions: `docs/language.md`.
 
-use super::{Elem, Shape};
+use super::{Combiner, Elem, Shape};
 use crate::arena::Handle;
 use crate::layout::Shared;
 
@@ -78,4 +78,39 @@ pub struct Queue {
 pub struct Turn {
     pub name: String,
     pub team: TeamId,
+}
+
+/// A value that the members of an axis hold in parts; it is whole only once it was folded over them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Partial {
+    /// `add` or `max`
+    pub comb: Combiner,
+    pub over: Spread,
+}
+
+/// What a split value is spread over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Spread {
+    /// the blocks of a cluster
+    Cluster,
+    /// the groups of the team that holds it
+    Groups,
+    /// blocks of the grid
+    Blocks,
+}
+
+impl Spread {
+    pub const ALL: [Spread; 3] = [Spread::Cluster, Spread::Groups, Spread::Blocks];
+
+    pub const fn name(self) -> &'static str {
+        match self {
+            Spread::Cluster => "cluster",
+            Spread::Groups => "groups",
+            Spread::Blocks => "blocks",
+        }
+    }
+
+    pub fn from_name(name: &str) -> Option<Spread> {
+        Spread::ALL.into_iter().find(|a| a.name() == name)
+    }
 }

@@ -41,6 +41,14 @@ impl Elem {
         matches!(self, Elem::D(d) if d.is_float())
     }
 
+    /// Bytes of an element in memory; two elements of 4 bits share one.
+    pub fn bytes(self) -> u64 {
+        match self {
+            Elem::Index => 8,
+            Elem::D(d) => u64::from(d.bits().div_ceil(8)),
+        }
+    }
+
     /// `index` or an integer type
     pub fn is_integer(self) -> bool {
         match self {

@@ -159,7 +159,7 @@ impl StmtKind {
             StmtKind::If { cond, .. } | StmtKind::While { cond, .. } => f(*cond),
             StmtKind::For { segments, .. } => {
                 for s in segments {
-                    [s.lo, s.hi, s.step].into_iter().for_each(&mut f);
+                    [s.lo, s.hi, s.step].iter().chain(&s.values).copied().for_each(&mut f);
                 }
             }
             StmtKind::Parallel { extents, .. } => extents.iter().copied().for_each(f),
@@ -199,8 +199,8 @@ impl StmtKind {
                 };
                 results.iter().copied().chain(into).collect()
             }
-            StmtKind::For { var, carry, .. } => {
-                std::iter::once(*var).chain(carry.iter().map(|c| c.local)).collect()
+            StmtKind::For { var, named, carry, .. } => {
+                std::iter::once(*var).chain(named.iter().copied()).chain(carry.iter().map(|c| c.local)).collect()
             }
             StmtKind::Parallel { vars, .. } => vars.iter().copied().collect(),
             StmtKind::Roles(roles) => roles.iter().filter_map(|r| r.group).collect(),

@@ -43,6 +43,7 @@ pub const STATEMENTS: &[&str] = &[
     "release",
     "ring",
     "role",
+    "scratch",
     "shared",
     "static_assert",
     "take",

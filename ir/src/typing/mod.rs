@@ -16,7 +16,7 @@ mod ops;
 pub(crate) mod rules;
 mod stmts;
 
-pub use decls::{check_arg, check_buffer, check_ring};
+pub use decls::{check_arg, check_buffer, check_local, check_ring};
 pub use error::TypeError;
 pub use exprs::{const_index, literal_fits, type_of};
 pub use memory::{index_type_ok, mem_elem, mem_extents, mem_name, mem_rank, region_type};

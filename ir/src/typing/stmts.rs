@@ -18,8 +18,9 @@ pub fn check_stmt(ctx: &Ctx, stmt: &StmtKind) -> Answer<()> {
         StmtKind::Op { results, op } => check_results(ctx, results, op),
         StmtKind::If { cond, .. } => need_condition(ctx, "`if`", *cond),
         StmtKind::While { cond, .. } => need_condition(ctx, "`while`", *cond),
-        StmtKind::For { var, segments, carry, .. } => {
+        StmtKind::For { var, named, segments, carry, .. } => {
             need_index_local(ctx, *var)?;
+            check_named(ctx, named, segments)?;
             for s in segments {
                 need_index(ctx, "the start of a loop", s.lo)?;
                 need_index(ctx, "the end of a loop", s.hi)?;
@@ -46,6 +47,30 @@ pub fn check_stmt(ctx: &Ctx, stmt: &StmtKind) -> Answer<()> {
         }),
         StmtKind::Break | StmtKind::Continue => Ok(()),
     }
+}
+
+/// Each segment gives all constants a value of their types.
+fn check_named(ctx: &Ctx, named: &[LocalId], segments: &[Segment]) -> Answer<()> {
+    for s in segments {
+        if s.values.len() != named.len() {
+            let message = format!("a range gives {} constants a value, the loop has {}", s.values.len(), named.len());
+            return Err(TypeError::new(codes::SEGMENTS, message));
+        }
+        for (&l, &value) in named.iter().zip(&s.values) {
+            let (local, ty) = (ctx.local(l)?, ctx.ty(value)?);
+            if !matches!(ctx.body.exprs.get(value), Some(Expr::Const { .. })) {
+                let message = format!("`{}` is a constant of each range", local.name);
+                return Err(TypeError::new(codes::SEGMENTS, message)
+                    .at(value, "not known at compile time")
+                    .help("write a number, `true` or `false`"));
+            }
+            if local.ty != *ty || local.kind != LocalKind::Loop {
+                let message = format!("`{}` is {} in one range and {ty} in another", local.name, local.ty);
+                return Err(TypeError::new(codes::SEGMENTS, message).at(value, format!("this is {ty}")));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// A name and its value have one type.

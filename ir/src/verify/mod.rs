@@ -33,6 +33,8 @@
 //! | P0603–P0607, P0610, P0614 | slot tokens: used once, in order, by their team | `tokens` |
 //! | P0608, P0609 | both sides of a ring run the same steps; it has slots enough | `rings` |
 //! | P0611–P0613, P0615 | roles, queues, turns, products in flight | `tokens` |
+//! | P0616 | ranges of one loop follow each other and are the same for the team | `segments`, `types` |
+//! | P0617, P0618 | partial values, homes and layouts fit what they are said of | `types` |
 //! | P0295, P0418–P0420 | launches fit their kernels in number, type, mode; workspaces; aliasing | `launch` |
 //! | P0820–P0822 | threads, shared memory and warp width of the target | `target` |
 
@@ -48,6 +50,7 @@ mod races;
 mod regions;
 mod rings;
 mod scope;
+mod segments;
 pub mod stages;
 mod target;
 mod tokens;
@@ -104,6 +107,7 @@ impl<'a> Verifier<'a, '_> {
         regions::kernel(self);
         boxes::kernel(self);
         collective::kernel(self, &uniform);
+        segments::kernel(self, &uniform);
         races::kernel(self, &uniform);
         lanes::kernel(self);
         let held = tokens::kernel(self);

@@ -93,13 +93,16 @@ impl Sites<'_> {
                     self.inside(text.as_ref().map(|t| format!("if {t}")), then);
                     self.inside(text.map(|t| format!("else {t}")), other);
                 }
-                StmtKind::For { var, segments, body, .. } => {
+                StmtKind::For { var, named, segments, body, .. } => {
                     let parts: Option<Vec<String>> = segments
                         .iter()
-                        .flat_map(|s| [s.lo, s.hi, s.step])
+                        .flat_map(|s| [s.lo, s.hi, s.step].into_iter().chain(s.values.iter().copied()))
                         .map(|e| self.canon.text_of(e))
                         .collect();
                     self.canon.names.insert(*var, format!("step{}", self.depth));
+                    for (i, &l) in named.iter().enumerate() {
+                        self.canon.names.insert(l, format!("part{}_{i}", self.depth));
+                    }
                     self.inside(parts.map(|p| format!("for {}", p.join(" "))), body);
                 }
                 StmtKind::While { body, .. } => self.inside(None, body),

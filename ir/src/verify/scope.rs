@@ -134,7 +134,9 @@ impl<'a> Walk<'_, 'a, '_> {
                 self.block(other, &mut before);
                 state.join(before);
             }
-            StmtKind::For { var, carry, body, .. } => self.for_loop(*var, carry, body, s.span, state),
+            StmtKind::For { var, named, carry, body, .. } => {
+                self.for_loop((*var, named), carry, body, s.span, state)
+            }
             StmtKind::While { cond, body } => {
                 let exit = self.loop_body(body, state);
                 // a loop that only `break` leaves
@@ -192,7 +194,14 @@ impl<'a> Walk<'_, 'a, '_> {
         }
     }
 
-    fn for_loop(&mut self, var: LocalId, carry: &[Carry], body: &'a Block, span: Span, state: &mut State) {
+    fn for_loop(
+        &mut self,
+        (var, named): (LocalId, &[LocalId]),
+        carry: &[Carry],
+        body: &'a Block,
+        span: Span,
+        state: &mut State,
+    ) {
         for c in carry {
             if let Some(init) = c.init {
                 self.read_local(init, span, state, false);
@@ -204,6 +213,7 @@ impl<'a> Walk<'_, 'a, '_> {
         }
         self.scope.push(Vec::new());
         self.declare(var, &[LocalKind::Loop], span);
+        named.iter().for_each(|&l| self.declare(l, &[LocalKind::Loop], span));
         self.loop_body(body, state);
         self.close();
     }

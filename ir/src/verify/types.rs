@@ -214,9 +214,7 @@ fn frame(ctx: &Ctx, k: &Kernel, out: &mut Diagnostics) {
         out.push(Diagnostic::error(codes::FOREIGN_HANDLE, k.span, message));
     }
     for (id, b) in k.buffers.iter() {
-        let checked =
-            typing::check_buffer(ctx, b).and_then(|()| b.team.map_or(Ok(()), |t| ctx.team(t).map(|_| ())));
-        type_error(out, ctx.body, k.buffers.span(id), checked);
+        type_error(out, ctx.body, k.buffers.span(id), typing::check_buffer(ctx, b));
     }
     for (id, r) in k.rings.iter() {
         type_error(out, ctx.body, k.rings.span(id), typing::check_ring(ctx, r));
@@ -232,6 +230,7 @@ fn frame(ctx: &Ctx, k: &Kernel, out: &mut Diagnostics) {
         if l.ty.is_tile() {
             type_error(out, ctx.body, k.body.locals.span(id), typing::check_shape(shape));
         }
+        type_error(out, ctx.body, k.body.locals.span(id), typing::check_local(ctx, l));
         if let LocalKind::Token(ring) = l.kind {
             type_error(out, ctx.body, k.body.locals.span(id), ctx.ring(ring).map(|_| ()));
         }

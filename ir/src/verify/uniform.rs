@@ -194,10 +194,11 @@ impl Analysis<'_> {
                 self.block(then, inner);
                 self.block(other, inner);
             }
-            StmtKind::For { var, segments, body, .. } => {
+            StmtKind::For { var, named, segments, body, .. } => {
                 let bounds = segments.iter().flat_map(|s| [s.lo, s.hi, s.step]);
                 let inner = control.join(self.all(bounds));
                 self.lower(*var, inner);
+                named.iter().for_each(|&l| self.lower(l, inner));
                 self.loop_body(number, body, inner);
             }
             StmtKind::While { cond, body } => {

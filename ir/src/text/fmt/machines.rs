@@ -86,8 +86,16 @@ impl Printer<'_> {
         }
     }
 
-    /// ` xor<3, 4, 3> align 128`, or nothing
-    pub(super) fn placement(&mut self, layout: Option<&str>, align: Option<&Expr>) -> Doc {
+    /// ` xor<3, 4, 3> align 128 over math partial(add, cluster)`, or nothing
+    pub(super) fn placement(&mut self, place: &Placement) -> Doc {
+        let mut docs = vec![self.layout(place.layout.as_deref(), place.align.as_ref())];
+        docs.extend(place.over.as_ref().map(|t| text(format!(" over {}", t.name))));
+        let partial = place.partial.as_ref();
+        docs.extend(partial.map(|(comb, over)| text(format!(" partial({}, {})", comb.name, over.name))));
+        concat(docs)
+    }
+
+    fn layout(&mut self, layout: Option<&str>, align: Option<&Expr>) -> Doc {
         let mut docs = Vec::new();
         match layout {
             Some(swizzle) if is_swizzle(swizzle) => docs.push(text(format!(" {swizzle}"))),
@@ -150,7 +158,7 @@ impl Printer<'_> {
         if !f.shape.is_empty() {
             docs.push(self.shape(&f.shape, f.name.span));
         }
-        docs.push(self.placement(f.layout.as_deref(), f.align.as_ref()));
+        docs.push(self.layout(f.layout.as_deref(), f.align.as_ref()));
         concat(docs)
     }
 

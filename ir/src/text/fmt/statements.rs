@@ -14,6 +14,18 @@ const STATEMENT_LIKE: &[&str] =
 
 impl Printer<'_> {
     pub(super) fn stmt(&mut self, s: &Stmt) -> Doc {
+        let Some(stage) = &s.stage else { return self.stmt_kind(s) };
+        let mark = concat(vec![
+            text("@stage("),
+            self.expr(&stage.0, prec::ANY),
+            text(", "),
+            self.expr(&stage.1, prec::ANY),
+            text(") "),
+        ]);
+        concat(vec![mark, self.stmt_kind(s)])
+    }
+
+    fn stmt_kind(&mut self, s: &Stmt) -> Doc {
         match &s.kind {
             StmtKind::Param { decls, filter } => self.params(decls, filter.as_ref()),
             StmtKind::Const(decls) => self.consts(decls),
@@ -42,13 +54,10 @@ impl Printer<'_> {
             StmtKind::Var { pattern, ty, value, options } => {
                 self.declaration("var ", pattern, ty.as_ref(), value.as_ref(), options)
             }
-            StmtKind::Memory { shared, name, elem, shape, align, layout, over } => {
-                let word = if *shared { "shared" } else { "fragment" };
+            StmtKind::Memory { name, elem, shape, place } => {
+                let word = place.home.as_ref().map_or("shared".into(), home_text);
                 let head = text(format!("{word} {}: {}", name.name, elem_text(elem)));
-                let mut docs = vec![head, self.shape(shape, s.span)];
-                docs.push(self.placement(layout.as_deref(), align.as_ref()));
-                docs.extend(over.as_ref().map(|t| text(format!(" over {}", t.name))));
-                concat(docs)
+                concat(vec![head, self.shape(shape, s.span), self.placement(place)])
             }
             StmtKind::Assign { place, op, value, options } => {
                 let place = self.statement_expr(place);
@@ -56,8 +65,8 @@ impl Printer<'_> {
                 concat(vec![place, text(format!(" {} ", assign_mark(*op))), value, self.options(options)])
             }
             StmtKind::If { .. } => self.if_statement(s),
-            StmtKind::For { var, kind, range, carry, body } => {
-                let head = self.for_head(var, kind, range, carry);
+            StmtKind::For { var, kind, segments, carry, body } => {
+                let head = self.for_head(var, kind, segments, carry);
                 self.with_body(head, body)
             }
             StmtKind::While { cond, body } => {
@@ -113,7 +122,7 @@ impl Printer<'_> {
         value: Option<&Expr>,
         options: &[Named],
     ) -> Doc {
-        let mut docs = vec![text(word), text(pattern_text(pattern))];
+        let mut docs = vec![text(word), self.pattern(pattern)];
         if let Some(ty) = ty {
             docs.extend([text(": "), self.ty(ty)]);
         }
@@ -121,6 +130,25 @@ impl Printer<'_> {
             docs.extend([text(" = "), self.expr(value, prec::ANY), self.options(options)]);
         }
         concat(docs)
+    }
+
+    fn pattern(&mut self, p: &Pattern) -> Doc {
+        match p {
+            Pattern::Name(n) => text(n.name.clone()),
+            Pattern::Placed(n, place) => {
+                let home = place.home.as_ref().map_or(String::new(), |h| format!(" {}", home_text(h)));
+                concat(vec![text(format!("{} @{home}", n.name)), self.placement(place)])
+            }
+            Pattern::Ignore(_) => text("_"),
+            Pattern::Tuple(parts, _) => {
+                let mut docs = vec![text("(")];
+                for (i, part) in parts.iter().enumerate() {
+                    docs.extend([text(if i > 0 { ", " } else { "" }), self.pattern(part)]);
+                }
+                docs.push(text(")"));
+                concat(docs)
+            }
+        }
     }
 
     fn params(&mut self, decls: &[ParamDecl], filter: Option<&Expr>) -> Doc {
@@ -210,19 +238,19 @@ impl Printer<'_> {
 
     // ---- control ----
 
-    fn for_head(&mut self, var: &Ident, kind: &LoopKind, range: &Range, carry: &[Carry]) -> Doc {
+    fn for_head(&mut self, var: &Ident, kind: &LoopKind, segments: &[Segment], carry: &[Carry]) -> Doc {
         let word = match kind {
             LoopKind::Const | LoopKind::Each { is_const: true, .. } => "for const ",
             _ => "for ",
         };
         let over = match kind {
-            LoopKind::Serial | LoopKind::Const => self.range(range),
-            LoopKind::Unroll => concat(vec![text("unroll("), self.counted(range), text(")")]),
-            LoopKind::NoUnroll => concat(vec![text("nounroll("), self.range(range), text(")")]),
-            LoopKind::Vectorized => concat(vec![text("vectorized("), self.counted(range), text(")")]),
+            LoopKind::Serial | LoopKind::Const => self.segments(segments),
+            LoopKind::Unroll => concat(vec![text("unroll("), self.counted(segments), text(")")]),
+            LoopKind::NoUnroll => concat(vec![text("nounroll("), self.segments(segments), text(")")]),
+            LoopKind::Vectorized => concat(vec![text("vectorized("), self.counted(segments), text(")")]),
             LoopKind::Pipelined { stages } => {
                 let comma = if stages.is_some() { "," } else { "" };
-                let mut parts = vec![concat(vec![self.range(range), text(comma)])];
+                let mut parts = vec![concat(vec![self.segments(segments), text(comma)])];
                 if let Some(n) = stages {
                     parts.push(concat(vec![text("stages = "), self.expr(n, prec::ANY)]));
                 }
@@ -253,10 +281,40 @@ impl Printer<'_> {
         concat(docs)
     }
 
+    /// A range, or `seg(…)` of several or of one with constants
+    fn segments(&mut self, segments: &[Segment]) -> Doc {
+        if let [Segment { range, consts }] = segments
+            && consts.is_empty()
+        {
+            return self.range(range);
+        }
+        let last = segments.len().saturating_sub(1);
+        let mut parts = Vec::new();
+        for (i, s) in segments.iter().enumerate() {
+            let mut docs = vec![self.range(&s.range)];
+            for (n, c) in s.consts.iter().enumerate() {
+                let mark = if n == 0 { ": " } else { ", " };
+                docs.extend([text(format!("{mark}{} = ", c.name.name)), self.expr(&c.value, prec::ANY)]);
+            }
+            docs.push(text(if i < last { ";" } else { "" }));
+            parts.push(concat(docs));
+        }
+        let inner = nest(concat(vec![Doc::Soft, fill(parts)]));
+        group(vec![text("seg("), inner, text(")")])
+    }
+
     /// `n` for `0..n`
-    fn counted(&mut self, r: &Range) -> Doc {
-        let from_zero = matches!(&r.lo.kind, ExprKind::Int(s) if s == "0") && r.step.is_none();
-        if from_zero { self.expr(&r.hi, prec::ANY) } else { self.range(r) }
+    fn counted(&mut self, segments: &[Segment]) -> Doc {
+        match segments {
+            [Segment { range: r, consts }]
+                if consts.is_empty()
+                    && matches!(&r.lo.kind, ExprKind::Int(s) if s == "0")
+                    && r.step.is_none() =>
+            {
+                self.expr(&r.hi, prec::ANY)
+            }
+            _ => self.segments(segments),
+        }
     }
 
     /// `head { body }`: on one line if it stood so and fits.
@@ -352,7 +410,11 @@ impl Printer<'_> {
             branches.push((*is_const, cond, then, stmt.span));
             let Some(other) = other else { return (branches, None) };
             match other.stmts.as_slice() {
-                [next] if matches!(next.kind, StmtKind::If { .. }) && self.holds_only(other, next) => {
+                [next]
+                    if matches!(next.kind, StmtKind::If { .. })
+                        && next.stage.is_none()
+                        && self.holds_only(other, next) =>
+                {
                     stmt = next
                 }
                 _ => return (branches, Some(other)),
@@ -427,6 +489,18 @@ fn begins_with_word(e: &Expr) -> bool {
     }
 }
 
+/// The word for a home
+fn home_text(home: &Home) -> String {
+    match home {
+        Home::Shared => "shared".into(),
+        Home::Fragment => "fragment".into(),
+        Home::Thread => "thread".into(),
+        Home::Scratch => "scratch".into(),
+        Home::Direct => "direct".into(),
+        Home::Ring(r) => format!("ring {}", r.name),
+    }
+}
+
 pub(super) fn names_doc(names: &[Ident]) -> Doc {
     match names {
         [only] => text(only.name.clone()),
@@ -437,16 +511,6 @@ pub(super) fn names_doc(names: &[Ident]) -> Doc {
     }
 }
 
-fn pattern_text(p: &Pattern) -> String {
-    match p {
-        Pattern::Name(n) => n.name.clone(),
-        Pattern::Ignore(_) => "_".into(),
-        Pattern::Tuple(parts, _) => {
-            let parts: Vec<String> = parts.iter().map(pattern_text).collect();
-            format!("({})", parts.join(", "))
-        }
-    }
-}
 
 fn assign_mark(op: AssignOp) -> &'static str {
     match op {

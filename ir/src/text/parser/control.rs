@@ -30,7 +30,7 @@ impl Parser<'_> {
         let start = self.here();
         let kind = self.deeper(|p| p.if_statement())?;
         let span = self.since(start);
-        Some(Block { stmts: vec![Stmt { kind, span }], tail: None, span })
+        Some(Block { stmts: vec![Stmt::new(kind, span)], tail: None, span })
     }
 
     pub(super) fn for_statement(&mut self) -> StmtKind {
@@ -45,17 +45,17 @@ impl Parser<'_> {
             return StmtKind::Expr(self.error_expr());
         }
         self.expect_word("in");
-        let (kind, range) = self.iteration(is_const);
+        let (kind, segments) = self.iteration(is_const);
         let carry = if self.eat_word("carry") {
             self.parens("what is carried, as in `carry (held: slot(ab)? = none)`", Self::carry)
         } else {
             Vec::new()
         };
         let body = self.body(header);
-        StmtKind::For { var, kind, range, carry, body }
+        StmtKind::For { var, kind, segments, carry, body }
     }
 
-    fn iteration(&mut self, is_const: bool) -> (LoopKind, Range) {
+    fn iteration(&mut self, is_const: bool) -> (LoopKind, Vec<Segment>) {
         let start = self.here();
         let word = self.word();
         let call = self.ahead(1).tok == Tok::LParen && self.same_line(1);
@@ -71,19 +71,79 @@ impl Parser<'_> {
             self.bump();
             return self.special_iteration(word, start);
         }
+        let plain = if is_const { LoopKind::Const } else { LoopKind::Serial };
+        if self.begins_segments() {
+            return (plain, self.segments());
+        }
         let first = self.expr();
         if matches!(self.tok(), Tok::DotDot | Tok::DotDotEq) && !self.at_end() {
             let range = self.range_from(first, start);
-            return (if is_const { LoopKind::Const } else { LoopKind::Serial }, range);
+            return (plain, vec![Segment { range, consts: Vec::new() }]);
         }
-        let zero = || Expr { kind: ExprKind::Int("0".into()), span: first.span };
-        let range = Range { lo: zero(), hi: zero(), step: None, span: first.span };
-        (LoopKind::Each { of: first, is_const }, range)
+        (LoopKind::Each { of: first, is_const }, Vec::new())
+    }
+
+    /// `seg(` with a range inside; a call of something named `seg` holds none.
+    fn begins_segments(&self) -> bool {
+        if !self.at_word("seg") || self.ahead(1).tok != Tok::LParen || !self.same_line(1) {
+            return false;
+        }
+        let mut open = 0;
+        for n in 2.. {
+            match self.ahead(n).tok {
+                Tok::DotDot | Tok::DotDotEq if open == 0 => return true,
+                Tok::LParen | Tok::LBracket | Tok::LBrace => open += 1,
+                Tok::RParen | Tok::RBracket | Tok::RBrace if open > 0 => open -= 1,
+                Tok::RParen | Tok::RBracket | Tok::RBrace | Tok::End => return false,
+                _ => {}
+            }
+        }
+        false
+    }
+
+    /// `seg(a..b: mask = true; b..c: mask = false)`
+    fn segments(&mut self) -> Vec<Segment> {
+        self.bump();
+        self.bump();
+        let mut all = Vec::new();
+        self.unbroken(|p| {
+            loop {
+                all.push(p.segment());
+                if p.lost || !p.eat(Tok::Semi) || p.at(Tok::RParen) {
+                    break;
+                }
+            }
+            if !p.lost && !p.at(Tok::RParen) {
+                p.unexpected("`;` and the next range, or `)`");
+            }
+            if p.lost {
+                p.skip_to_closer(Tok::RParen);
+            }
+        });
+        self.eat(Tok::RParen);
+        all
+    }
+
+    fn segment(&mut self) -> Segment {
+        let start = self.here();
+        let lo = self.expr();
+        if !matches!(self.tok(), Tok::DotDot | Tok::DotDotEq) {
+            self.unexpected("a range `a..b`");
+        }
+        let range = self.range_from(lo, start);
+        let mut consts = Vec::new();
+        if !self.lost && self.eat(Tok::Colon) {
+            consts.push(self.option());
+            while !self.lost && self.eat(Tok::Comma) {
+                consts.push(self.option());
+            }
+        }
+        Segment { range, consts }
     }
 
     /// `(n)`, `(a..b step s)`, and for `pipelined` also `stages = n`
-    fn special_iteration(&mut self, word: &str, start: Span) -> (LoopKind, Range) {
-        let mut range = None;
+    fn special_iteration(&mut self, word: &str, start: Span) -> (LoopKind, Vec<Segment>) {
+        let mut segments: Vec<Segment> = Vec::new();
         let mut stages = None;
         self.list(Tok::RParen, |p| {
             if word == "pipelined" && p.at_word("stages") && p.ahead(1).tok == Tok::Assign {
@@ -93,31 +153,42 @@ impl Parser<'_> {
                 return;
             }
             let at = p.here();
-            let first = p.expr();
-            let read = if matches!(p.tok(), Tok::DotDot | Tok::DotDotEq) {
-                p.range_from(first, at)
+            let read = if p.begins_segments() {
+                p.segments()
             } else {
-                let lo = Expr { kind: ExprKind::Int("0".into()), span: first.span };
-                Range { lo, hi: first, step: None, span: p.since(at) }
+                let range = p.one_range(at);
+                vec![Segment { range, consts: Vec::new() }]
             };
-            if range.is_some() {
-                let d = p.error(codes::UNEXPECTED, read.span, format!("`{word}` takes one range"));
-                p.fail(d);
+            if !segments.is_empty() {
+                let d = p.error(codes::UNEXPECTED, at, format!("`{word}` takes one range"));
+                p.fail(d.help("consecutive ranges of one loop are written `seg(a..b; b..c)`"));
+            } else {
+                segments = read;
             }
-            range.get_or_insert(read);
         });
-        let range = range.unwrap_or_else(|| {
+        if segments.is_empty() {
             let d = self.error(codes::MISSING_CLAUSE, start, format!("`{word}` needs its range"));
             self.fail(d.help(format!("write `{word}(0..n)`")));
-            Range { lo: self.error_expr(), hi: self.error_expr(), step: None, span: start }
-        });
+            let range = Range { lo: self.error_expr(), hi: self.error_expr(), step: None, span: start };
+            segments.push(Segment { range, consts: Vec::new() });
+        }
         let kind = match word {
             "unroll" => LoopKind::Unroll,
             "nounroll" => LoopKind::NoUnroll,
             "vectorized" => LoopKind::Vectorized,
             _ => LoopKind::Pipelined { stages },
         };
-        (kind, range)
+        (kind, segments)
+    }
+
+    /// `a..b step s`, or `n` for `0..n`
+    fn one_range(&mut self, at: Span) -> Range {
+        let first = self.expr();
+        if matches!(self.tok(), Tok::DotDot | Tok::DotDotEq) {
+            return self.range_from(first, at);
+        }
+        let lo = Expr { kind: ExprKind::Int("0".into()), span: first.span };
+        Range { lo, hi: first, step: None, span: self.since(at) }
     }
 
     fn range_from(&mut self, lo: Expr, start: Span) -> Range {

@@ -3,6 +3,7 @@
 use super::Parser;
 use crate::ast::*;
 use crate::codes;
+use crate::span::Span;
 use crate::text::lexer::unescape;
 use crate::text::token::Tok;
 
@@ -191,38 +192,87 @@ impl Parser<'_> {
         PlanEntry { key, subject, value, span: self.since(start) }
     }
 
-    /// `shared t: f16[64, 72] xor<3, 4, 3> align 128`, `fragment c: f32[64, 64] over math`
-    pub(super) fn memory(&mut self, shared: bool) -> StmtKind {
+    /// `shared t: f16[64, 72] xor<3, 4, 3> align 128`, `fragment c: f32[64, 64] over math`, `scratch s: f32[64]`
+    pub(super) fn memory(&mut self, word: &str) -> StmtKind {
+        let start = self.here();
         self.bump();
         let name = self.name("a name");
         if !self.eat(Tok::Colon) {
             self.unexpected("`:` and the type, as in `shared t: f16[64, 72]`");
         }
-        let elem = self.elem();
-        let shape = self.shape();
-        let (mut layout, mut align, mut over) = (None, None, None);
-        while !self.lost && !self.at_end() {
-            if !self.placement(&mut layout, &mut align) {
-                if over.is_some() || !self.eat_word("over") {
-                    break;
-                }
-                over = Some(self.name("a team"));
-            }
-        }
-        StmtKind::Memory { shared, name, elem, shape, align, layout, over }
+        let home = match word {
+            "shared" => Home::Shared,
+            "fragment" => Home::Fragment,
+            _ => Home::Scratch,
+        };
+        self.memory_of(name, home, start)
     }
 
-    /// One of `xor<3, 4, 3>`, `layout "…"`, `align n`; false if none stands here.
-    pub(super) fn placement(&mut self, layout: &mut Option<String>, align: &mut Option<Expr>) -> bool {
+    /// `c: frag f32[64, 64] over math` is read as `fragment c: f32[64, 64] over math`.
+    pub(super) fn begins_fragment(&self) -> bool {
+        self.at(Tok::Word) && self.ahead(1).tok == Tok::Colon && self.word_ahead(2) == "frag" && self.same_line(2)
+    }
+
+    pub(super) fn fragment_by_type(&mut self) -> StmtKind {
         let start = self.here();
-        match self.word() {
+        let name = self.name("a name");
+        self.bump();
+        self.bump();
+        self.memory_of(name, Home::Fragment, start)
+    }
+
+    fn memory_of(&mut self, name: Ident, home: Home, start: Span) -> StmtKind {
+        let elem = self.elem();
+        let shape = self.shape();
+        let mut place = Placement::none(start);
+        while !self.lost && !self.at_end() && self.placement(&mut place) {}
+        place.home = Some(home);
+        place.span = self.since(start);
+        StmtKind::Memory { name, elem, shape, place }
+    }
+
+    /// `shared xor<3, 4, 3> align 1024 over math`, after a name and `@`
+    pub(super) fn placed_after_name(&mut self, start: Span) -> Placement {
+        let mut place = Placement::none(start);
+        let before = self.pos;
+        while !self.lost && !self.at_end() && (self.home(&mut place) || self.placement(&mut place)) {}
+        if self.pos == before {
+            self.unexpected("a home (`shared`, `fragment`, `thread`, `scratch`, `direct`, `ring R`), `layout`, `align`, `over` or `partial`");
+        }
+        place.span = self.since(start);
+        place
+    }
+
+    fn home(&mut self, place: &mut Placement) -> bool {
+        let start = self.here();
+        let word = self.word();
+        let home = match word {
+            "shared" => Home::Shared,
+            "fragment" => Home::Fragment,
+            "thread" => Home::Thread,
+            "scratch" => Home::Scratch,
+            "direct" => Home::Direct,
+            "ring" => Home::Ring(self.missing_name()),
+            _ => return false,
+        };
+        self.bump();
+        let home = if word == "ring" { Home::Ring(self.name("a ring")) } else { home };
+        if place.home.replace(home).is_some() {
+            self.duplicate(word, start);
+        }
+        true
+    }
+
+    /// One of `xor<3, 4, 3>`, `layout "…"`, `align n`, `over TEAM`, `partial(op, axis)`; false if none stands here.
+    pub(super) fn placement(&mut self, place: &mut Placement) -> bool {
+        let start = self.here();
+        let word = self.word();
+        let twice = match word {
             "xor" if self.ahead(1).tok == Tok::Lt => {
                 self.bump();
                 let parts =
                     self.list(Tok::Gt, |p| if p.at(Tok::Int) { p.name_here().name } else { p.not_a_count() });
-                if layout.replace(format!("xor<{}>", parts.join(", "))).is_some() {
-                    self.duplicate("layout", start);
-                }
+                place.layout.replace(format!("xor<{}>", parts.join(", "))).is_some()
             }
             "layout" => {
                 self.bump();
@@ -231,20 +281,41 @@ impl Parser<'_> {
                     return true;
                 }
                 let t = self.bump();
-                if layout.replace(unescape(self.text_of(t))).is_some() {
-                    self.duplicate("layout", start);
-                }
+                place.layout.replace(unescape(self.text_of(t))).is_some()
             }
             "align" => {
                 self.bump();
                 let e = self.operand_expr();
-                if align.replace(e).is_some() {
-                    self.duplicate("align", start);
-                }
+                place.align.replace(e).is_some()
+            }
+            "over" => {
+                self.bump();
+                let team = self.name("a team");
+                place.over.replace(team).is_some()
+            }
+            "partial" if self.ahead(1).tok == Tok::LParen => {
+                self.bump();
+                let Some(partial) = self.partial() else { return true };
+                place.partial.replace(partial).is_some()
             }
             _ => return false,
+        };
+        if twice {
+            self.duplicate(if word == "xor" { "layout" } else { word }, start);
         }
         true
+    }
+
+    /// `(add, cluster)` after `partial`
+    fn partial(&mut self) -> Option<(Ident, Ident)> {
+        let mut parts = self.list(Tok::RParen, |p| p.name("a combiner and an axis, as in `partial(add, cluster)`"));
+        if parts.len() != 2 {
+            let d = self.error(codes::UNEXPECTED, self.previous(), "`partial` takes a combiner and an axis");
+            self.fail(d.help("write `partial(add, cluster)`"));
+            return None;
+        }
+        let over = parts.pop()?;
+        Some((parts.pop()?, over))
     }
 
     fn not_a_count(&mut self) -> String {

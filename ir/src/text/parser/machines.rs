@@ -202,9 +202,13 @@ impl Parser<'_> {
         self.expect_word("shared");
         let elem = self.elem();
         let shape = if self.at(Tok::LBracket) { self.shape() } else { Vec::new() };
-        let (mut layout, mut align) = (None, None);
-        while !self.lost && self.placement(&mut layout, &mut align) {}
-        RingField { name, elem, shape, layout, align }
+        let mut place = Placement::none(name.span);
+        while !self.lost && self.placement(&mut place) {}
+        if place.over.is_some() || place.partial.is_some() {
+            let d = self.error(codes::UNEXPECTED, name.span, "a ring's tile is shared by its two teams");
+            self.complain(d.help("leave `over` and `partial` out"));
+        }
+        RingField { name, elem, shape, layout: place.layout, align: place.align }
     }
 
     /// `fill counted`, `fill generic`, `fill fifo(cp)`

@@ -109,9 +109,27 @@ impl Parser<'_> {
         let start = self.here();
         let outer = std::mem::take(&mut self.height);
         self.slips.clear();
+        let stage = self.stage_mark();
         let kind = self.statement_kind();
         self.height = self.height.max(outer);
-        Stmt { kind, span: self.since(start) }
+        Stmt { kind, span: self.since(start), stage }
+    }
+
+    /// `@stage(1, 0)` before a statement
+    fn stage_mark(&mut self) -> Option<Box<(Expr, Expr)>> {
+        if !self.at(Tok::At) {
+            return None;
+        }
+        self.bump();
+        self.expect_word("stage");
+        let what = "stage and rank, as in `@stage(1, 0)`";
+        let mut parts = self.parens(what, Self::expr);
+        if !self.lost && (parts.len() != 2 || self.at_end()) {
+            let d = self.error(codes::UNEXPECTED, self.previous(), "`@stage(…)` gives a stage and a rank");
+            self.fail(d.help("write it before the statement that it is about: `@stage(1, 0) c += a @ b`"));
+        }
+        let rank = parts.pop()?;
+        Some(Box::new((parts.pop()?, rank)))
     }
 
     fn statement_kind(&mut self) -> StmtKind {
@@ -125,6 +143,7 @@ impl Parser<'_> {
             "break" => self.single(StmtKind::Break),
             "continue" => self.single(StmtKind::Continue),
             word if words::STATEMENTS.contains(&word) && self.begins_keyword(word) => self.keyword(word),
+            _ if self.begins_fragment() => self.fragment_by_type(),
             _ => self.expression_statement(),
         }
     }
@@ -189,7 +208,7 @@ impl Parser<'_> {
             "threads" => self.threads_statement(),
             "static_assert" => self.static_assert(),
             "plan" => self.plan(),
-            "shared" | "fragment" => self.memory(word == "shared"),
+            "shared" | "fragment" | "scratch" => self.memory(word),
             "parallel" => self.parallel(),
             "workspace" => self.workspace(),
             "launch" => self.launch(),
@@ -234,7 +253,12 @@ impl Parser<'_> {
         if self.eat(Tok::Underscore) {
             return Pattern::Ignore(start);
         }
-        Pattern::Name(self.name("a name"))
+        let name = self.name("a name");
+        if self.lost || !self.at(Tok::At) || !self.same_line(0) {
+            return Pattern::Name(name);
+        }
+        self.bump();
+        Pattern::Placed(name, Box::new(self.placed_after_name(start)))
     }
 
     /// `{ precision = tf32 }` after the value of an assignment
@@ -328,12 +352,12 @@ impl Parser<'_> {
 /// Makes `stmt` the value of its block, if it is the last one there and has a value; otherwise makes it a plain
 /// statement. `if` branches are read as if they had values, since only what follows decides.
 fn into_value(stmt: &mut Stmt, last: bool) -> Option<Expr> {
-    if last && has_value(&stmt.kind) {
+    if last && stmt.stage.is_none() && has_value(&stmt.kind) {
         let kind = std::mem::replace(&mut stmt.kind, StmtKind::Break);
         return if_value(kind, stmt.span);
     }
     match &mut stmt.kind {
-        StmtKind::Expr(e) if last && !matches!(e.kind, ExprKind::Error) => {
+        StmtKind::Expr(e) if last && stmt.stage.is_none() && !matches!(e.kind, ExprKind::Error) => {
             Some(std::mem::replace(e, Expr { kind: ExprKind::Error, span: stmt.span }))
         }
         StmtKind::If { then, other, .. } => {
@@ -355,7 +379,7 @@ fn has_value(kind: &StmtKind) -> bool {
 }
 
 fn branch_has_value(b: &Block) -> bool {
-    b.tail.is_some() || matches!(b.stmts.as_slice(), [only] if has_value(&only.kind))
+    b.tail.is_some() || matches!(b.stmts.as_slice(), [only] if only.stage.is_none() && has_value(&only.kind))
 }
 
 fn if_value(kind: StmtKind, span: Span) -> Option<Expr> {
@@ -389,5 +413,5 @@ fn without_value(block: &mut Block) {
         }
         kind => StmtKind::Expr(Expr { kind, span }),
     };
-    block.stmts.push(Stmt { kind, span });
+    block.stmts.push(Stmt::new(kind, span));
 }

@@ -4,26 +4,7 @@ mod elab_support;
 
 use elab_support::*;
 use pantile_ir::DType;
-use pantile_ir::elab::{Library, Request, elaborate};
-use pantile_ir::print::print;
-use pantile_ir::program::Program;
-use pantile_ir::span::Sources;
-
-/// The text of a program, after checking that it reads back to the same text.
-#[track_caller]
-fn round_trip(p: &Program) -> String {
-    let first = print(p);
-    let mut sources = Sources::default();
-    let (lib, diags) = Library::from_text("printed.tile", &first, &mut sources);
-    assert!(diags.is_empty(), "does not read back:\n{first}\n{:#?}", lines(&diags, &sources));
-    let again = match elaborate(&lib, &Request::new(p.entry.name.clone()), &arch(&p.arch), &mut sources) {
-        Ok(e) => e.program,
-        Err(d) => panic!("does not elaborate:\n{first}\n{:#?}", lines(&d, &sources)),
-    };
-    let second = print(&again);
-    assert!(first == second, "prints differently:\n{first}\n--- then ---\n{second}");
-    first
-}
+use pantile_ir::elab::Request;
 
 #[track_caller]
 fn of_body(text: &str) -> String {

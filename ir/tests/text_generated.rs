@@ -120,7 +120,7 @@ fn expr() -> BoxedStrategy<Expr> {
             }),
             1 => (any::<bool>(), x.clone(), x.clone()).prop_map(|(once, a, b)| {
                 let set = StmtKind::Assign { place: a, op: AssignOp::Fold, value: b.clone(), options: Vec::new() };
-                let inner = block(vec![Stmt { kind: set, span: Span::default() }], Some(b));
+                let inner = block(vec![Stmt::new(set, Span::default())], Some(b));
                 e(if once { ExprKind::Once(inner) } else { ExprKind::Block(inner) })
             }),
             1 => (plain(), vec(x.clone(), 1..3), option::of(x)).prop_map(|(n, shape, value)| {
@@ -172,11 +172,45 @@ fn options() -> impl Strategy<Value = Vec<Named>> {
     vec((ident(), expr()).prop_map(|(name, value)| Named { name, value }), 0..2)
 }
 
+fn home() -> impl Strategy<Value = Home> {
+    use Home::*;
+    prop_oneof![prop::sample::select(vec![Shared, Fragment, Thread, Scratch, Direct]), ident().prop_map(Ring)]
+}
+
+/// With a home of its own it says something.
+fn placement(own: bool) -> BoxedStrategy<Placement> {
+    let layout = prop::sample::select(vec!["xor<3, 4, 3>", "m: 8@mem*4", "a \"quoted\" one"]);
+    let align = option::of((1..64u32).prop_map(|n| e(ExprKind::Int(n.to_string()))));
+    let partial = option::of((ident(), ident()));
+    (home(), option::of(layout), align, option::of(ident()), partial)
+        .prop_map(move |(home, layout, align, over, partial)| Placement {
+            home: own.then_some(home),
+            layout: layout.map(str::to_owned),
+            align,
+            over,
+            partial,
+            span: Span::default(),
+        })
+        .boxed()
+}
+
+fn segments() -> impl Strategy<Value = Vec<Segment>> {
+    let named = || (ident(), expr()).prop_map(|(name, value)| Named { name, value });
+    let segment = move || (range(), vec(named(), 0..3)).prop_map(|(range, consts)| Segment { range, consts });
+    prop_oneof![range().prop_map(|range| vec![Segment { range, consts: Vec::new() }]), vec(segment(), 1..4),]
+}
+
 fn simple_stmt() -> BoxedStrategy<StmtKind> {
+    let name = || {
+        prop_oneof![
+            3 => ident().prop_map(Pattern::Name),
+            1 => (ident(), placement(true)).prop_map(|(n, place)| Pattern::Placed(n, Box::new(place))),
+        ]
+    };
     let pattern = || {
         prop_oneof![
-            ident().prop_map(Pattern::Name),
-            vec(ident().prop_map(Pattern::Name), 2..4).prop_map(|v| Pattern::Tuple(v, Span::default())),
+            name(),
+            vec(name(), 2..4).prop_map(|v| Pattern::Tuple(v, Span::default())),
             Just(Pattern::Ignore(Span::default())),
         ]
     };
@@ -214,6 +248,12 @@ fn simple_stmt() -> BoxedStrategy<StmtKind> {
         }),
         1 => (ident(), generic_args(), vec(expr(), 0..3), options())
             .prop_map(|(kernel, generics, args, params)| StmtKind::Launch { kernel, generics, args, params }),
+        1 => (ident(), ident(), vec(expr(), 1..3), placement(false), 0..3usize).prop_map(
+            |(name, elem, shape, mut place, home)| {
+                place.home = Some([Home::Shared, Home::Fragment, Home::Scratch][home].clone());
+                StmtKind::Memory { name, elem: Elem::Name(elem), shape, place }
+            }
+        ),
         1 => (ident(), ident(), any::<bool>())
             .prop_map(|(name, team, groups)| StmtKind::Turn { name, team, groups }),
         1 => (ident(), expr()).prop_map(|(queue, keep)| StmtKind::Await { queue, keep }),
@@ -234,8 +274,9 @@ fn starts_with_if(x: &Expr) -> bool {
 }
 
 fn stmt() -> BoxedStrategy<Stmt> {
-    let s = |kind| Stmt { kind, span: Span::default() };
-    let simple = simple_stmt().prop_map(s);
+    let s = |kind| Stmt::new(kind, Span::default());
+    let simple = (simple_stmt(), option::of((expr(), expr())))
+        .prop_map(move |(kind, stage)| Stmt { stage: stage.map(Box::new), ..s(kind) });
     simple
         .prop_recursive(3, 12, 3, move |inner| {
             let body = || vec(inner.clone(), 0..3).prop_map(|v| block(v, None));
@@ -251,8 +292,8 @@ fn stmt() -> BoxedStrategy<Stmt> {
                 (any::<bool>(), expr(), body(), option::of(body())).prop_map(
                     move |(is_const, cond, then, other)| s(StmtKind::If { is_const, cond, then, other })
                 ),
-                (ident(), kind, range(), body()).prop_map(move |(var, kind, range, body)| {
-                    s(StmtKind::For { var, kind, range, carry: Vec::new(), body })
+                (ident(), kind, segments(), body()).prop_map(move |(var, kind, segments, body)| {
+                    s(StmtKind::For { var, kind, segments, carry: Vec::new(), body })
                 }),
                 (expr(), body()).prop_map(move |(cond, body)| s(StmtKind::While { cond, body })),
                 (vec(ident(), 1..3), vec(expr(), 1..3), body())

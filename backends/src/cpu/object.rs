@@ -71,6 +71,11 @@ fn function<'c>(
     machine: &Machine,
     symbol: String,
 ) -> Result<KernelCode> {
+    if let Some(split) = kernel.split_value() {
+        let what = format!("`{}`, held in {} parts over {},", split.name, split.parts, split.over.name());
+        let help = "run it in one part: one group, no cluster, `ways = 1`; or write the parts to a workspace and add them in a second launch";
+        return Err(CpuError::unsupported(what, help, split.span));
+    }
     let args = emit.begin(&symbol, "piip", machine.vector_bits);
     let (words, begin, end, scratch) = (
         args[0].into_pointer_value(),

@@ -43,11 +43,11 @@ impl<'a, 'c> Frame<'a, 'c> {
             }
             StmtKind::Op { results, op } => self.op(results, op, s.span),
             StmtKind::If { cond, then, other } => self.branch(*cond, |f| f.stmts(then), |f| f.stmts(other)),
-            StmtKind::For { var, segments, carry, body, .. } => {
+            StmtKind::For { var, named, segments, carry, body, .. } => {
                 if !carry.is_empty() {
                     return Err(rings(s.span));
                 }
-                segments.iter().try_for_each(|seg| self.for_loop(*var, seg, &mut |f| f.stmts(body)))
+                self.for_segments(*var, named, segments, &mut |f| f.stmts(body))
             }
             StmtKind::While { cond, body } => self.while_loop(*cond, &mut |f| f.stmts(body)),
             StmtKind::Parallel { vars, extents, body } => {
@@ -85,15 +85,45 @@ impl<'a, 'c> Frame<'a, 'c> {
         a.and(b)
     }
 
-    /// One range of a loop; the variable lives in its stack slot.
-    pub fn for_loop(
+    /// The ranges of a loop, one after another, the body once for each with that range's constants. All bounds are
+    /// read first; `break` leaves all of them.
+    pub fn for_segments(
         &self,
         var: LocalId,
-        seg: &Segment,
+        named: &[LocalId],
+        segments: &[Segment],
+        body: &mut dyn FnMut(&Self) -> Result<()>,
+    ) -> Result<()> {
+        let mut bounds = Vec::with_capacity(segments.len());
+        for s in segments {
+            bounds.push([self.index_expr(s.lo)?, self.index_expr(s.hi)?, self.index_expr(s.step)?]);
+        }
+        let end = (segments.len() > 1).then(|| self.e.block("end"));
+        for (s, bounds) in segments.iter().zip(bounds) {
+            self.for_loop(var, bounds, end, &mut |f| {
+                for (&local, &value) in named.iter().zip(&s.values) {
+                    f.set_scalar(local, f.scalar(value)?);
+                }
+                body(f)
+            })?;
+        }
+        if let Some(end) = end {
+            self.e.b.build_unconditional_branch(end).unwrap();
+            self.e.b.position_at_end(end);
+        }
+        Ok(())
+    }
+
+    /// One range of a loop; the variable lives in its stack slot. `leave` is where `break` goes, behind the loop if
+    /// nothing else is said.
+    fn for_loop(
+        &self,
+        var: LocalId,
+        [lo, hi, step]: [Int<'c>; 3],
+        leave: Option<BasicBlock<'c>>,
         body: &mut dyn FnMut(&Self) -> Result<()>,
     ) -> Result<()> {
         let e = self.e;
-        let (lo, hi, step) = (self.index_expr(seg.lo)?, self.index_expr(seg.hi)?, self.index_expr(seg.step)?);
         let i = e.alloca(e.i64(), "i");
         e.store(i, lo, 8);
         let (head, run, next, exit) = (e.block("for"), e.block("body"), e.block("next"), e.block("end"));
@@ -103,7 +133,7 @@ impl<'a, 'c> Frame<'a, 'c> {
         e.b.build_conditional_branch(e.lt(at, hi), run, exit).unwrap();
         e.b.position_at_end(run);
         self.set_scalar(var, Val::index(at));
-        self.loops.borrow_mut().push(LoopEnds { next, exit });
+        self.loops.borrow_mut().push(LoopEnds { next, exit: leave.unwrap_or(exit) });
         let result = body(self);
         self.loops.borrow_mut().pop();
         e.b.build_unconditional_branch(next).unwrap();

@@ -219,8 +219,8 @@ impl<'a, 'c> Frame<'a, 'c> {
                 })
             }
             Node::Loop { stmt, body } => match &stmt.kind {
-                StmtKind::For { var, segments, .. } => segments.iter().try_for_each(|seg| {
-                    self.as_thread_zero(|f| f.for_loop(*var, seg, &mut |f| f.outside(|f| f.nodes(body))))
+                StmtKind::For { var, named, segments, .. } => self.as_thread_zero(|f| {
+                    f.for_segments(*var, named, segments, &mut |f| f.outside(|f| f.nodes(body)))
                 }),
                 StmtKind::While { cond, .. } => {
                     self.as_thread_zero(|f| f.while_loop(*cond, &mut |f| f.outside(|f| f.nodes(body))))
@@ -337,8 +337,9 @@ impl Homes {
                 Node::Loop { stmt, body } => {
                     self.next += 1;
                     stmt.kind.operands(|x| self.expr(f, x));
-                    if let StmtKind::For { var, .. } = &stmt.kind {
+                    if let StmtKind::For { var, named, .. } = &stmt.kind {
                         self.block.insert(*var);
+                        self.block.extend(named.iter().copied());
                     }
                     self.visit(f, body);
                 }

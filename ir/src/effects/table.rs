@@ -209,7 +209,9 @@ impl<'c, 'a> Row<'c, 'a> {
     }
 
     fn owner(&self, l: LocalId) -> Owner {
-        Owner::PerThread(self.ctx.kernel.body.locals.get(l).and_then(|l| l.layout.as_ref()).map(|s| s.layout.clone()))
+        Owner::PerThread(
+            self.ctx.kernel.body.locals.get(l).and_then(|l| l.layout.as_ref()).map(|s| s.layout.clone()),
+        )
     }
 
     /// Tiles are objects; scalars are not.

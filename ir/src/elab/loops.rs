@@ -76,14 +76,7 @@ impl<'a> Elab<'a> {
         self.f.bad_carry = bad;
         let Some(segments) = ranges else { return };
         let Some(carry) = carries.into_iter().collect::<Option<Vec<Carry>>>() else { return };
-        let kind = StmtKind::For {
-            var: local,
-            kind,
-            named,
-            segments,
-            carry,
-            body: block,
-        };
+        let kind = StmtKind::For { var: local, kind, named, segments, carry, body: block };
         self.stmt(kind, span);
     }
 

@@ -25,7 +25,11 @@ impl<'a> Elab<'a> {
             None => Home::Open,
         };
         if let Some(align) = &place.align {
-            let d = Diagnostic::error(codes::MISPLACED, self.sp(align.span), "a value has no alignment of its own");
+            let d = Diagnostic::error(
+                codes::MISPLACED,
+                self.sp(align.span),
+                "a value has no alignment of its own",
+            );
             self.report(d.help("alignment is part of a layout in full: `layout \"m: 8@mem*4 ; align 128\"`"));
         }
         let ty = self.f.body.locals[local].ty.clone();

@@ -55,7 +55,11 @@ impl<'a> Elab<'a> {
         let n = self.const_int(e, what)?;
         let small = i32::try_from(n).ok();
         if small.is_none() {
-            let d = Diagnostic::error(codes::WRONG_CONST, self.sp(e.span), format!("{what} is a small number, not {n}"));
+            let d = Diagnostic::error(
+                codes::WRONG_CONST,
+                self.sp(e.span),
+                format!("{what} is a small number, not {n}"),
+            );
             self.report(d);
         }
         small
@@ -82,7 +86,9 @@ impl<'a> Elab<'a> {
                 self.launch_stmt(kernel, generics, args, params, span)
             }
             _ if self.f.kind == FrameKind::Kernel => self.kernel_stmt(s),
-            A::Var { pattern: Pattern::Name(id) | Pattern::Placed(id, _), .. } => self.misplaced(s.span, "`var`", Some(id)),
+            A::Var { pattern: Pattern::Name(id) | Pattern::Placed(id, _), .. } => {
+                self.misplaced(s.span, "`var`", Some(id))
+            }
             A::Var { .. } => self.misplaced(span, "`var`", None),
             A::Assign { .. } => self.misplaced(span, "an assignment", None),
             _ => self.misplaced(span, "this statement", None),
@@ -544,8 +550,16 @@ impl<'a> Elab<'a> {
         span: Span,
     ) {
         let at = self.sp(id.span);
-        let mut buffer =
-            Buffer { name: id.name.clone(), home, elem, shape, align: None, layout: None, team: None, partial: None };
+        let mut buffer = Buffer {
+            name: id.name.clone(),
+            home,
+            elem,
+            shape,
+            align: None,
+            layout: None,
+            team: None,
+            partial: None,
+        };
         if let Some(place) = place {
             self.place_buffer(&mut buffer, place, span);
         }

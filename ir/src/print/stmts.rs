@@ -21,7 +21,8 @@ pub fn statements(p: &mut Printer, stmts: &Block) -> Vec<ast::Stmt> {
             StmtKind::Roles(roles) => out.extend(roles.iter().map(|r| stmt(role(p, r)))),
             kind => {
                 let mut printed = stmt(statement(p, kind));
-                printed.stage = s.stage.map(|(stage, rank)| Box::new((signed(stage.into()), signed(rank.into()))));
+                printed.stage =
+                    s.stage.map(|(stage, rank)| Box::new((signed(stage.into()), signed(rank.into()))));
                 out.push(printed);
             }
         }
@@ -88,8 +89,7 @@ fn statement(p: &mut Printer, kind: &StmtKind) -> ast::StmtKind {
 fn define(p: &mut Printer, locals: &[LocalId], ty: Option<ast::Type>, value: ast::Expr) -> ast::StmtKind {
     let body = p.body();
     let mutable = locals.iter().any(|&l| body.locals.get(l).is_some_and(|l| l.kind == LocalKind::Var));
-    let mut names: Vec<Pattern> =
-        locals.iter().map(|&l| placed(p, l)).collect();
+    let mut names: Vec<Pattern> = locals.iter().map(|&l| placed(p, l)).collect();
     let pattern = match names.pop() {
         Some(only) if names.is_empty() => only,
         last => Pattern::Tuple(names.into_iter().chain(last).collect(), super::nowhere()),

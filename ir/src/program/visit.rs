@@ -199,9 +199,10 @@ impl StmtKind {
                 };
                 results.iter().copied().chain(into).collect()
             }
-            StmtKind::For { var, named, carry, .. } => {
-                std::iter::once(*var).chain(named.iter().copied()).chain(carry.iter().map(|c| c.local)).collect()
-            }
+            StmtKind::For { var, named, carry, .. } => std::iter::once(*var)
+                .chain(named.iter().copied())
+                .chain(carry.iter().map(|c| c.local))
+                .collect(),
             StmtKind::Parallel { vars, .. } => vars.iter().copied().collect(),
             StmtKind::Roles(roles) => roles.iter().filter_map(|r| r.group).collect(),
             _ => SmallVec::new(),

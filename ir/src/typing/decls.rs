@@ -80,7 +80,9 @@ pub fn check_local(ctx: &Ctx, local: &Local) -> Answer<()> {
     let placed = local.home != Home::Open || local.layout.is_some() || local.team.is_some();
     if placed && !matches!(local.kind, LocalKind::Let | LocalKind::Var) {
         let message = format!("`{}` is an index or a slot, which has no place of its own", local.name);
-        return Err(TypeError::new(codes::PLACE, message).help("only values named by `let` and `var` have one"));
+        return Err(
+            TypeError::new(codes::PLACE, message).help("only values named by `let` and `var` have one")
+        );
     }
     if let Home::Ring(ring) = local.home {
         ctx.ring(ring)?;
@@ -112,7 +114,9 @@ fn check_partial(name: &str, partial: Option<Partial>, home: Home) -> Answer<()>
     }
     if !matches!(partial.comb, Combiner::Add | Combiner::Max) {
         let message = format!("the parts of `{name}` are joined by another combiner than `add` and `max`");
-        return Err(TypeError::new(codes::PARTIAL, message).help("write `partial(add, …)` or `partial(max, …)`"));
+        return Err(
+            TypeError::new(codes::PARTIAL, message).help("write `partial(add, …)` or `partial(max, …)`")
+        );
     }
     Ok(())
 }

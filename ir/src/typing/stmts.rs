@@ -53,7 +53,8 @@ pub fn check_stmt(ctx: &Ctx, stmt: &StmtKind) -> Answer<()> {
 fn check_named(ctx: &Ctx, named: &[LocalId], segments: &[Segment]) -> Answer<()> {
     for s in segments {
         if s.values.len() != named.len() {
-            let message = format!("a range gives {} constants a value, the loop has {}", s.values.len(), named.len());
+            let message =
+                format!("a range gives {} constants a value, the loop has {}", s.values.len(), named.len());
             return Err(TypeError::new(codes::SEGMENTS, message));
         }
         for (&l, &value) in named.iter().zip(&s.values) {

@@ -3,6 +3,7 @@
 
 use pantile_ir::diag::Diagnostics;
 use pantile_ir::elab::{Elaborated, Library, Request, elaborate};
+use pantile_ir::print::print;
 use pantile_ir::program::*;
 use pantile_ir::span::Sources;
 use pantile_ir::target::{Arch, Targets};
@@ -165,4 +166,26 @@ pub fn statements(p: &Program) -> Vec<String> {
 #[track_caller]
 pub fn printed(text: &str) -> Vec<String> {
     statements(&program(&kernel_text(text), "k"))
+}
+
+/// The program that a program's text is.
+#[track_caller]
+pub fn reread(p: &Program) -> Program {
+    let text = print(p);
+    let mut sources = Sources::default();
+    let (lib, diags) = Library::from_text("printed.tile", &text, &mut sources);
+    assert!(diags.is_empty(), "does not read back:\n{text}\n{:#?}", lines(&diags, &sources));
+    match elaborate(&lib, &Request::new(p.entry.name.clone()), &arch(&p.arch), &mut sources) {
+        Ok(e) => e.program,
+        Err(d) => panic!("does not elaborate:\n{text}\n{:#?}", lines(&d, &sources)),
+    }
+}
+
+/// The text of a program, after checking that it reads back to the same text.
+#[track_caller]
+pub fn round_trip(p: &Program) -> String {
+    let first = print(p);
+    let second = print(&reread(p));
+    assert!(first == second, "prints differently:\n{first}\n--- then ---\n{second}");
+    first
 }

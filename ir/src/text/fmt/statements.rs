@@ -511,7 +511,6 @@ pub(super) fn names_doc(names: &[Ident]) -> Doc {
     }
 }
 
-
 fn assign_mark(op: AssignOp) -> &'static str {
     match op {
         AssignOp::Set => "=",

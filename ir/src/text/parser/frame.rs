@@ -210,12 +210,15 @@ impl Parser<'_> {
 
     /// `c: frag f32[64, 64] over math` is read as `fragment c: f32[64, 64] over math`.
     pub(super) fn begins_fragment(&self) -> bool {
-        self.at(Tok::Word) && self.ahead(1).tok == Tok::Colon && self.word_ahead(2) == "frag" && self.same_line(2)
+        self.at(Tok::Word)
+            && self.ahead(1).tok == Tok::Colon
+            && self.word_ahead(2) == "frag"
+            && self.same_line(2)
     }
 
     pub(super) fn fragment_by_type(&mut self) -> StmtKind {
         let start = self.here();
-        let name = self.name("a name");
+        let name = self.name_here();
         self.bump();
         self.bump();
         self.memory_of(name, Home::Fragment, start)
@@ -308,7 +311,8 @@ impl Parser<'_> {
 
     /// `(add, cluster)` after `partial`
     fn partial(&mut self) -> Option<(Ident, Ident)> {
-        let mut parts = self.list(Tok::RParen, |p| p.name("a combiner and an axis, as in `partial(add, cluster)`"));
+        let mut parts =
+            self.list(Tok::RParen, |p| p.name("a combiner and an axis, as in `partial(add, cluster)`"));
         if parts.len() != 2 {
             let d = self.error(codes::UNEXPECTED, self.previous(), "`partial` takes a combiner and an axis");
             self.fail(d.help("write `partial(add, cluster)`"));

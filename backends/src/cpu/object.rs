@@ -119,20 +119,25 @@ impl<'a, 'c> Frame<'a, 'c> {
 /// The vector code of tile kernels is already in shape; code of named threads gains from LLVM's own loops passes.
 fn optimize(module: &Module<'_>, generator: &TargetMachine, threaded: bool) -> Result<()> {
     module.verify().map_err(|e| CpuError::Llvm(format!("the code of this kernel is malformed: {e}")))?;
-    let run = |passes: &str, options| {
-        module.run_passes(passes, generator, options).map_err(|e| CpuError::Llvm(e.to_string()))
-    };
-    let vectorize = threaded && {
-        run("function(sroa,early-cse)", PassBuilderOptions::create())?;
-        paths::few(module)
-    };
-    let options = PassBuilderOptions::create();
-    options.set_loop_vectorization(vectorize);
-    options.set_loop_slp_vectorization(threaded);
-    options.set_loop_unrolling(threaded);
-    run("default<O2>", options)?;
+    let vectorize = threaded && paths::few(&simplified(module, generator)?);
+    run(module, generator, vectorize, threaded)?;
     super::masked::plain_stores(module);
     Ok(())
+}
+
+/// A copy as it is before LLVM looks for vectors.
+fn simplified<'c>(module: &Module<'c>, generator: &TargetMachine) -> Result<Module<'c>> {
+    let copy = module.clone();
+    run(&copy, generator, false, false)?;
+    Ok(copy)
+}
+
+fn run(module: &Module<'_>, generator: &TargetMachine, vectorize: bool, unroll: bool) -> Result<()> {
+    let options = PassBuilderOptions::create();
+    options.set_loop_vectorization(vectorize);
+    options.set_loop_slp_vectorization(unroll);
+    options.set_loop_unrolling(unroll);
+    module.run_passes("default<O2>", generator, options).map_err(|e| CpuError::Llvm(e.to_string()))
 }
 
 /// What the code's bytes depend on beside program and machine: this generator and the version of LLVM.

@@ -135,6 +135,7 @@ fn simplified<'c>(module: &Module<'c>, generator: &TargetMachine) -> Result<Modu
 fn run(module: &Module<'_>, generator: &TargetMachine, vectorize: bool, unroll: bool) -> Result<()> {
     let options = PassBuilderOptions::create();
     options.set_loop_vectorization(vectorize);
+    options.set_loop_interleaving(vectorize);
     options.set_loop_slp_vectorization(unroll);
     options.set_loop_unrolling(unroll);
     module.run_passes("default<O2>", generator, options).map_err(|e| CpuError::Llvm(e.to_string()))

@@ -146,7 +146,7 @@ impl Gen<'_> {
 
     /// A combiner of pairs that is associative: each part by itself, or the first deciding for both.
     fn combiner_item(&mut self) {
-        let name = format!("c{}", self.number);
+        let name = format!("fold{}", self.number);
         let (parts, identity, body) = match self.c.below(4) {
             0 => ((I32, I32), "(0, -2147483648)", "(a.0 + b.0, max(a.1, b.1))"),
             1 => (

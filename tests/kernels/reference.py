@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from bounds import APPROX, MATH, gamma
+from bounds import APPROX, FLOATS, MATH, gamma
 
 REFERENCES = {}
 
@@ -37,16 +37,34 @@ def gelu(x):
 
 
 def gelu_tanh(x):
-    return 0.5 * x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
+    return x * sigmoid(tanh_argument(x))
+
+
+def tanh_argument(x):
+    """Twice the argument of the tanh in gelu's tanh form: (1 + tanh t)/2 = σ(2t)."""
+    return 2 * math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)
 
 
 def sigmoid(x):
-    with np.errstate(over="ignore"):
-        return 1 / (1 + np.exp(-x))
+    e = np.exp(-np.abs(x))
+    return np.where(x < 0, e, 1.0) / (1 + e)
 
 
-def silu(x):
-    return x * sigmoid(x)
+# x·σ(v) from h = e^(-|v|/2), |v|/2 being exact: h² is off by 2·MATH + 1 roundings, the numerator x·h·h by 2·MATH + 2,
+# the denominator 1 + h² (h² ≤ 1) by MATH + 2, the quotient is one more; 2 to spare
+GATED = 3 * MATH + 7
+
+
+def gated(x, v):
+    """x·σ(v), with an error relative to the result but for the underflow of x·h·h."""
+    # the wider exponent of long double keeps e^v where float64 would underflow before the product with x
+    value = (x * sigmoid(np.asarray(v, np.longdouble))).astype(np.float64)
+    return value, lambda u: gamma(GATED, u) * np.abs(value) + smallest(u)
+
+
+def smallest(u):
+    """The smallest positive number of the accumulate type whose unit roundoff is u: one underflow loses no more."""
+    return next((tiny for roundoff, tiny, _ in FLOATS.values() if roundoff == u), 0.0)
 
 
 def pointwise(value, scale, roundings):
@@ -85,15 +103,22 @@ def _(X):
 
 
 @reference("map")
-def _(X):
-    # the argument of tanh carries a relative error; its effect on tanh is below that error itself
-    return {"Y": pointwise(gelu_tanh(X), np.abs(X) * 2, MATH + 12)}
+def _(X, activation="gelu_tanh"):
+    if activation == "sigmoid":
+        return {"Y": gated(np.ones_like(X), X)}
+    if activation == "silu":
+        return {"Y": gated(X, X)}
+    # σ's argument v is off by 7 roundings of its own size (its terms do not cancel); σ changes by |v|·(1 - σ) times that
+    v = tanh_argument(X)
+    moved = np.where(np.abs(v) < 1e3, np.abs(v) * sigmoid(-v), 0.0)
+    value, error = gated(X, v)
+    return {"Y": (value, lambda u: error(u) + gamma(8, u) * moved * np.abs(value))}
 
 
 @reference("silu_mul")
 def _(G, U):
-    value = silu(G) * U
-    return {"Y": pointwise(value, np.abs(value) * (1 + np.abs(G)), 2 * MATH + 6)}
+    value, error = gated(G, G)
+    return {"Y": (value * U, lambda u: error(u) * np.abs(U) + gamma(1, u) * np.abs(value * U))}
 
 
 @reference("absolute")
@@ -149,9 +174,14 @@ def _(x, B, y, alpha, beta):
 @reference("gated_mlp")
 def _(A, G, U):
     (g, eg), (u_, eu) = product(A, G), product(A, U)
-    value = silu(g) * u_
-    # |silu'| < 1.1
-    return {"H": (value, lambda u: 1.1 * eg(u) * (np.abs(u_) + eu(u)) + np.abs(silu(g)) * eu(u) + gamma(2 * MATH + 6, u) * np.abs(value) * (1 + np.abs(g)))}
+    s, es = gated(g, g)
+
+    def error(u):
+        # |silu'| < 1.1
+        of_s = 1.1 * eg(u) + es(u) + gamma(GATED, u) * 1.1 * eg(u)
+        return of_s * (np.abs(u_) + eu(u)) + np.abs(s) * eu(u) + gamma(1, u) * (np.abs(s) + of_s) * (np.abs(u_) + eu(u))
+
+    return {"H": (s * u_, error)}
 
 
 @reference("conv3x3")

@@ -91,6 +91,21 @@ def _(X):
     return {"Y": exact(X)}
 
 
+@reference("cast_sat")
+def _(X, to):
+    lo, hi = ends(to)
+    x = np.rint(X) if to[0] in "iu" and X.dtype.kind == "f" else X
+    return {"Y": exact(np.clip(x, lo, hi))}
+
+
+def ends(dtype):
+    """The least and the greatest number of a type."""
+    if dtype in FLOATS:
+        return -FLOATS[dtype][2], FLOATS[dtype][2]
+    bits, signed = int(dtype[1:]), dtype[0] == "i"
+    return (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) if signed else (0, 2**bits - 1)
+
+
 @reference("fill")
 def _(value, N):
     return {"Y": exact(np.full(N, value))}
@@ -608,13 +623,21 @@ def _(X):
     return {"W": exact(np.array([[int(w[0]) for w in r] for r in rows], dtype=np.uint32).reshape(-1, 4))}
 
 
+# counter, key, words (the generator's published test vectors: zeros, ones, digits of pi)
+KNOWN = [
+    ([0] * 4, [0] * 2, "6627e8d5 e169c58d bc57ac4c 9b00dbd8"),
+    ([0xFFFFFFFF] * 4, [0xFFFFFFFF] * 2, "408f276d 41c83b0e a20bc7c6 6d5451fd"),
+    ([0x243F6A88, 0x85A308D3, 0x13198A2E, 0x03707344], [0xA4093822, 0x299F31D0], "d16cfe09 94fdcceb 5001e420 24126ea1"),
+]
+
+
+@reference("philox_known", "philox_answers")
+def _():
+    return {"W": exact(np.array([[int(w, 16) for w in words.split()] for _, _, words in KNOWN], dtype=np.uint32))}
+
+
 if __name__ == "__main__":
-    known = [
-        ([0] * 4, [0] * 2, "6627e8d5 e169c58d bc57ac4c 9b00dbd8"),
-        ([0xFFFFFFFF] * 4, [0xFFFFFFFF] * 2, "408f276d 41c83b0e a20bc7c6 6d5451fd"),
-        ([0x243F6A88, 0x85A308D3, 0x13198A2E, 0x03707344], [0xA4093822, 0x299F31D0], "d16cfe09 94fdcceb 5001e420 24126ea1"),
-    ]
-    for counter, key, answer in known:
+    for counter, key, answer in KNOWN:
         words = " ".join(f"{int(w[0]):08x}" for w in philox4x32([np.array([c]) for c in counter], key))
         assert words == answer, (words, answer)
     print("philox: 3 known answers right")

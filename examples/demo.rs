@@ -3,7 +3,6 @@
 //! `./x demo` runs them on seeded data, `./x demo --weights FILE.safetensors` on the tensors of a BERT-like model's
 //! first layer; `config.json` beside the file, or `--heads`, says how many heads it has. Each line names the kernel, what
 //! was fixed at compile time and the shapes. The demo ends with an error where a result is further from float64 than its bound.
-#![allow(clippy::print_stdout)]
 
 use pantile::abi::DType;
 use pantile::driver::{self, Input, RunError, RunOptions, Target, Value};
@@ -16,9 +15,15 @@ use pantile::runtime::HostTensor;
 use pantile::runtime::compare::{Report, Tolerance, compare};
 use pantile::runtime::files::{self, ArrayPath};
 use pantile::runtime::random::{Distribution, Recipe};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
+
+/// A line of the report; a reader that has gone ends the demo.
+macro_rules! say {
+    ($($text:tt)*) => { writeln!(std::io::stdout(), $($text)*)? };
+}
 
 type Fallible<T> = Result<T, Box<dyn std::error::Error>>;
 
@@ -46,9 +51,12 @@ fn run(sources: &mut Sources) -> Fallible<bool> {
             _ => return Err("usage: ./x demo [--weights FILE.safetensors [--heads N]]".into()),
         }
     }
+    if weights.is_none() && heads.is_some() {
+        return Err("`--heads` goes with `--weights`".into());
+    }
     let target = Target::choose("auto", None, &Targets::shipped()).map_err(|d| d.message)?;
-    println!("on {}, {} threads\n", target.describe(), std::thread::available_parallelism()?);
-    println!("{:<34} {:<46} {:>10} {:>14}  against float64", "kernel", "shapes", "time", "rate");
+    say!("on {}, {} threads\n", target.describe(), std::thread::available_parallelism()?);
+    say!("{:<34} {:<46} {:>10} {:>14}  against float64", "kernel", "shapes", "time", "rate");
     let mut demo = Demo { target, sources, right: true };
     let data = match &weights {
         Some(file) => Data::of_model(file, heads)?,
@@ -296,7 +304,7 @@ impl Demo<'_> {
         };
         let what =
             if fixed.is_empty() { job.name.into() } else { format!("{}<{}>", job.name, fixed.join(", ")) };
-        println!("{what:<34} {shapes:<46} {:>7.3} ms {rate:>14}  {}", best * 1e3, verdict(&report));
+        say!("{what:<34} {shapes:<46} {:>7.3} ms {rate:>14}  {}", best * 1e3, verdict(&report));
         self.right &= report.is_right();
         Ok(())
     }

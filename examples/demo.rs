@@ -1,8 +1,8 @@
 //! Real kernels of the library on this machine, each compared with plain loops in float64.
 //!
 //! `./x demo` runs them on seeded data, `./x demo --weights FILE.safetensors` on the tensors of a BERT-like model's
-//! first layer. It ends with an error where a result is further from float64 than its bound.
-#![allow(clippy::print_stdout)]
+//! first layer; `config.json` beside the file, or `--heads`, says how many heads it has. Each line names the kernel, what
+//! was fixed at compile time and the shapes. The demo ends with an error where a result is further from float64 than its bound.
 
 use pantile::abi::DType;
 use pantile::driver::{self, Input, RunError, RunOptions, Target, Value};
@@ -15,9 +15,15 @@ use pantile::runtime::HostTensor;
 use pantile::runtime::compare::{Report, Tolerance, compare};
 use pantile::runtime::files::{self, ArrayPath};
 use pantile::runtime::random::{Distribution, Recipe};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
+
+/// A line of the report; a reader that has gone ends the demo.
+macro_rules! say {
+    ($($text:tt)*) => { writeln!(std::io::stdout(), $($text)*)? };
+}
 
 type Fallible<T> = Result<T, Box<dyn std::error::Error>>;
 
@@ -34,18 +40,26 @@ fn main() -> ExitCode {
 }
 
 fn run(sources: &mut Sources) -> Fallible<bool> {
+    let (mut weights, mut heads) = (None, None);
     let mut args = std::env::args().skip(1);
-    let weights = match (args.next().as_deref(), args.next()) {
-        (None, _) => None,
-        (Some("--weights"), Some(file)) => Some(PathBuf::from(file)),
-        _ => return Err("usage: ./x demo [--weights FILE.safetensors]".into()),
-    };
+    while let Some(option) = args.next() {
+        match (option.as_str(), args.next()) {
+            ("--weights", Some(file)) => weights = Some(PathBuf::from(file)),
+            ("--heads", Some(n)) => {
+                heads = Some(n.parse().map_err(|_| format!("`{n}` is no number of heads"))?)
+            }
+            _ => return Err("usage: ./x demo [--weights FILE.safetensors [--heads N]]".into()),
+        }
+    }
+    if weights.is_none() && heads.is_some() {
+        return Err("`--heads` goes with `--weights`".into());
+    }
     let target = Target::choose("auto", None, &Targets::shipped()).map_err(|d| d.message)?;
-    println!("on {}, {} threads\n", target.describe(), std::thread::available_parallelism()?);
-    println!("{:<16} {:<46} {:>10} {:>14}  against float64", "kernel", "shapes", "time", "rate");
+    say!("on {}, {} threads\n", target.describe(), std::thread::available_parallelism()?);
+    say!("{:<34} {:<46} {:>10} {:>14}  against float64", "kernel", "shapes", "time", "rate");
     let mut demo = Demo { target, sources, right: true };
     let data = match &weights {
-        Some(file) => Data::of_model(file)?,
+        Some(file) => Data::of_model(file, heads)?,
         None => Data::seeded()?,
     };
     demo.products(&data)?;
@@ -62,9 +76,8 @@ struct Data {
     w: HostTensor,
     gamma: HostTensor,
     beta: HostTensor,
-    /// Queries, keys, values as [1, heads, tokens, 64], flat.
+    /// Queries, keys, values, each [1, heads, tokens, head].
     qkv: [HostTensor; 3],
-    heads: usize,
 }
 
 fn normal(shape: &[usize], seed: u64, scale: f64) -> Fallible<HostTensor> {
@@ -82,12 +95,11 @@ impl Data {
             gamma: normal(&[width], 3, 1.0)?,
             beta: normal(&[width], 4, 1.0)?,
             qkv: [head(5)?, head(6)?, head(7)?],
-            heads,
         })
     }
 
     /// The first layer of a model with BERT's names.
-    fn of_model(file: &Path) -> Fallible<Data> {
+    fn of_model(file: &Path, heads: Option<usize>) -> Fallible<Data> {
         let names: Vec<String> = files::list(file)?.into_iter().map(|(n, ..)| n).collect();
         let get = |part: &str| -> Fallible<HostTensor> {
             let wanted = format!("encoder.layer.0.{part}");
@@ -100,27 +112,40 @@ impl Data {
         let w = get("intermediate.dense.weight")?;
         let (width, tokens) = (w.shape()[1], 37);
         let x = normal(&[tokens, width], 1, 1.0)?;
-        let heads = width / 32;
+        let heads = heads.map_or_else(|| heads_of(file), Ok)?;
+        if heads == 0 || width % heads != 0 {
+            return Err(format!("a width of {width} does not divide into {heads} heads").into());
+        }
+        let head = width / heads;
         let mut qkv = Vec::new();
         for part in ["query", "key", "value"] {
             let w = get(&format!("attention.self.{part}.weight"))?;
             let b = get(&format!("attention.self.{part}.bias"))?;
             let y = linear(&x.to_f64(), &w.to_f64(), tokens, width, width);
-            // heads of 32 stand in kernels of 64: the rest is zero and changes no product
-            let mut out = vec![0.0; heads * tokens * 64];
-            for h in 0..heads {
-                for t in 0..tokens {
-                    for d in 0..32 {
-                        out[(h * tokens + t) * 64 + d] = y[t * width + h * 32 + d] + b.get(h * 32 + d);
-                    }
-                }
+            let mut out = vec![0.0; heads * tokens * head];
+            for (i, o) in out.iter_mut().enumerate() {
+                let (h, t, d) = (i / head / tokens, i / head % tokens, i % head);
+                *o = y[t * width + h * head + d] + b.get(h * head + d);
             }
-            qkv.push(HostTensor::from_f64(DType::F32, &[1, heads, tokens, 64], &out)?);
+            qkv.push(HostTensor::from_f64(DType::F32, &[1, heads, tokens, head], &out)?);
         }
         let [q, k, v] = qkv.try_into().map_err(|_| "three projections")?;
         let gamma = get("attention.output.LayerNorm.weight")?;
-        Ok(Data { x, w, gamma, beta: get("attention.output.LayerNorm.bias")?, qkv: [q, k, v], heads })
+        Ok(Data { x, w, gamma, beta: get("attention.output.LayerNorm.bias")?, qkv: [q, k, v] })
     }
+}
+
+/// How many heads the model has, from the `config.json` that lies beside its weights.
+fn heads_of(weights: &Path) -> Fallible<usize> {
+    let file = weights.with_file_name("config.json");
+    let remedy = "give `--heads N`";
+    let text = std::fs::read_to_string(&file)
+        .map_err(|e| format!("cannot read `{}`: {e}; {remedy}", file.display()))?;
+    let config: serde_json::Value = serde_json::from_str(&text)
+        .map_err(|e| format!("`{}` is not JSON: {e}; {remedy}", file.display()))?;
+    let heads = config.get("num_attention_heads").and_then(serde_json::Value::as_u64);
+    let heads = heads.and_then(|n| usize::try_from(n).ok());
+    Ok(heads.ok_or_else(|| format!("`{}` has no number `num_attention_heads`; {remedy}", file.display()))?)
 }
 
 struct Demo<'a> {
@@ -133,7 +158,8 @@ struct Demo<'a> {
 struct Job<'a> {
     file: &'a str,
     name: &'a str,
-    settings: Vec<(&'a str, Setting)>,
+    /// Types, constants and params, as on a command line.
+    settings: Vec<(&'a str, String)>,
     inputs: Vec<(&'a str, Input)>,
     output: &'a str,
     /// Floating-point operations, or bytes where memory is what limits it.
@@ -222,24 +248,25 @@ impl Demo<'_> {
 
     fn attention(&mut self, d: &Data) -> Fallible<()> {
         let [q, k, v] = &d.qkv;
-        let (h, s) = (d.heads, q.shape()[2]);
-        let (want, size) = attention(&q.to_f64(), &k.to_f64(), &v.to_f64(), h, s);
-        let u = DType::F32.unit_roundoff();
+        let &[_, h, s, width] = q.shape() else { return Err("queries have four axes".into()) };
+        // what the kernel multiplies by: the factor in its own type
+        let scale = 1.0 / (width as f32).sqrt();
+        let (want, bounds) =
+            attention([&q.to_f64(), &k.to_f64(), &v.to_f64()], [h, s, width], f64::from(scale));
         self.show(Job {
             file: "attention.tile",
             name: "attention",
-            settings: vec![("CAUSAL", Setting::Bool(false)), ("D", Setting::Int(64))],
+            settings: vec![("CAUSAL", "false".into()), ("D", width.to_string())],
             inputs: vec![
                 ("Q", Input::Tensor(q.try_clone()?)),
                 ("K", Input::Tensor(k.try_clone()?)),
                 ("V", Input::Tensor(v.try_clone()?)),
-                ("scale", Input::Number("0.125".into())),
+                ("scale", Input::Number(scale.to_string())),
             ],
             output: "O",
-            work: Work::Flops(4.0 * (h * s * s * 64) as f64),
-            // exponentials of scores with 64-term sums, then a sum over the keys
-            bounds: size.iter().map(|a| (512.0 + s as f64) * u * a).collect(),
+            work: Work::Flops(4.0 * (h * s * s * width) as f64),
             want,
+            bounds,
         })
     }
 
@@ -250,7 +277,8 @@ impl Demo<'_> {
         let head = driver::entry(&library, Some(job.name)).map_err(|d| d.message)?;
         let inputs: Vec<(String, Input)> = job.inputs.into_iter().map(|(n, i)| (n.to_string(), i)).collect();
         let mut request = Request::new(job.name);
-        request.params.extend(job.settings.into_iter().map(|(n, s)| (n.to_string(), s)));
+        let fixed: Vec<String> = job.settings.iter().map(|(n, s)| format!("{n} = {s}")).collect();
+        request.params.extend(job.settings.into_iter().map(|(n, s)| (n.to_string(), Setting::parse(&s))));
         request.args = Some(driver::input_info(&head, &inputs));
         let entry =
             driver::compile(&library, &request, &self.target.arch, self.sources).map_err(|d| self.text(d))?;
@@ -274,7 +302,9 @@ impl Demo<'_> {
             Work::Flops(n) => format!("{:.1} GFLOP/s", n / best / 1e9),
             Work::Bytes(n) => format!("{:.1} GB/s", n / best / 1e9),
         };
-        println!("{:<16} {shapes:<46} {:>7.3} ms {rate:>14}  {}", job.name, best * 1e3, verdict(&report));
+        let what =
+            if fixed.is_empty() { job.name.into() } else { format!("{}<{}>", job.name, fixed.join(", ")) };
+        say!("{what:<34} {shapes:<46} {:>7.3} ms {rate:>14}  {}", best * 1e3, verdict(&report));
         self.right &= report.is_right();
         Ok(())
     }
@@ -326,22 +356,36 @@ fn layernorm(row: &[f64], g: &[f64], b: &[f64], eps: f64) -> Vec<f64> {
     row.iter().enumerate().map(|(i, x)| (x - mean) * scale * g[i] + b[i]).collect()
 }
 
-/// The result, and the same with |V|: what its error is relative to.
-fn attention(q: &[f64], k: &[f64], v: &[f64], heads: usize, s: usize) -> (Vec<f64>, Vec<f64>) {
-    const D: usize = 64;
-    let (mut out, mut size) = (vec![0.0; heads * s * D], vec![0.0; heads * s * D]);
+/// The result and each element's bound. A relative error of a weight p moves the result by that part of p·|V|, in the
+/// numerator and in the denominator: `width + 8` roundings of the score's terms, the exponential's own error and that of
+/// its argument, and sums over the keys.
+fn attention([q, k, v]: [&[f64]; 3], [heads, s, width]: [usize; 3], scale: f64) -> (Vec<f64>, Vec<f64>) {
+    let (mut out, mut bounds) = (vec![0.0; heads * s * width], vec![0.0; heads * s * width]);
+    let u = DType::F32.unit_roundoff();
+    let abs = |v: &[f64]| v.iter().map(|a| a.abs()).collect::<Vec<f64>>();
     for h in 0..heads {
-        let at = h * s * D;
-        let scores = linear(&q[at..at + s * D], &k[at..at + s * D], s, D, s);
-        for (i, row) in scores.chunks(s).enumerate() {
-            let p = softmax(&row.iter().map(|x| x * 0.125).collect::<Vec<_>>());
+        let part = h * s * width..(h + 1) * s * width;
+        let (q, k) = (&q[part.clone()], &k[part.clone()]);
+        let scores = linear(q, k, s, width, s);
+        let sizes = linear(&abs(q), &abs(k), s, width, s);
+        for (i, (row, sizes)) in scores.chunks(s).zip(sizes.chunks(s)).enumerate() {
+            let row: Vec<f64> = row.iter().map(|x| x * scale).collect();
+            let top = row.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+            let p = softmax(&row);
+            let error = |j: usize| {
+                u * ((width + 8) as f64 * scale * sizes[j] + 4.0 * (top - row[j]) + (40 + 2 * s) as f64)
+            };
+            let mean: f64 = p.iter().enumerate().map(|(j, p)| p * error(j)).sum();
+            let at = part.start + i * width;
             for (j, p) in p.iter().enumerate() {
-                for d in 0..D {
-                    out[at + i * D + d] += p * v[at + j * D + d];
-                    size[at + i * D + d] += p * v[at + j * D + d].abs();
+                for d in 0..width {
+                    let term = p * v[part.start + j * width + d];
+                    out[at + d] += term;
+                    bounds[at + d] += term.abs() * (error(j) + mean);
                 }
             }
         }
     }
-    (out, size)
+    let bounds = out.iter().zip(bounds).map(|(o, b)| b + u * o.abs()).collect();
+    (out, bounds)
 }

@@ -8,12 +8,16 @@ use pantile::driver::{self, Target, Verdict, run_case};
 use pantile::ir::codes;
 use pantile::ir::diag::Diagnostics;
 use pantile::ir::elab::{Library, TestCase, tests};
+use pantile::ir::span::Sources;
 use pantile::ir::target::Targets;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc;
 
 /// Run the `test` blocks of files.
 ///
-/// A test is run for every combination of its dims, types and params. Exit code 2 means that a result is wrong, 1 that
+/// A test is run for every combination of its dims, types and params, several at a time. Exit code 2 means that a result is wrong, 1 that
 /// a test could not be run.
 #[derive(clap::Args)]
 #[command(after_help = "\
@@ -40,6 +44,9 @@ pub struct Args {
     /// Print JSON, a case a line.
     #[arg(long)]
     json: bool,
+    /// How many cases run at a time; one a core where not given.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    jobs: Option<u16>,
 }
 
 #[derive(serde::Serialize)]
@@ -68,8 +75,8 @@ pub fn run(args: &Args, session: &mut Session) -> Outcome {
     for file in &args.files {
         match load(args, file, session) {
             Ok((library, cases)) => {
-                let mut ctx = Ctx { args, file, library: &library, target: &target, targets: &targets };
-                cases.iter().for_each(|case| ctx.one(case, &mut count, session));
+                let ctx = Ctx { args, file, library: &library, target: &target, targets: &targets };
+                ctx.all(&cases, &mut count, session)?;
             }
             Err(f) => {
                 session.show(&f.diagnostics);
@@ -95,16 +102,66 @@ struct Ctx<'a> {
     targets: &'a Targets,
 }
 
+/// What became of a case, and the texts with the calls that its diagnostics point into, where it has some to show.
+type Ran = (Result<Verdict, Diagnostics>, Option<Sources>);
+
+/// As much as the main thread usually has: elaboration and code generation walk nested expressions.
+const STACK: usize = 16 << 20;
+
 impl Ctx<'_> {
-    fn one(&mut self, case: &TestCase, count: &mut Count, session: &mut Session) {
+    /// Runs the cases that are for this target on several threads, and tells of them in their order.
+    fn all(&self, cases: &[TestCase], count: &mut Count, session: &mut Session) -> Result<(), Failure> {
+        let (mine, others): (Vec<_>, Vec<_>) = cases.iter().partition(|c| self.is_for_target(c));
+        count.skipped += others.len();
+        let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
+        let jobs = self.args.jobs.map_or(cores, usize::from).min(mine.len());
+        let base = session.sources.clone();
+        let next = AtomicUsize::new(0);
+        let (send, receive) = mpsc::channel();
+        std::thread::scope(|scope| {
+            for _ in 0..jobs {
+                let (send, mine, next, mut sources) = (send.clone(), &mine, &next, base.clone());
+                let work = move || {
+                    loop {
+                        let at = next.fetch_add(1, Ordering::Relaxed);
+                        let Some(case) = mine.get(at) else { return };
+                        if send.send((at, self.run(case, &mut sources))).is_err() {
+                            return;
+                        }
+                    }
+                };
+                let thread = std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, work);
+                thread.map_err(|e| {
+                    Failure::new(codes::TEST, format!("the system gives no thread to run tests on: {e}"))
+                        .help("run fewer at a time: `--jobs 1`")
+                })?;
+            }
+            drop(send);
+            let (mut waiting, mut told) = (BTreeMap::new(), 0);
+            for (at, ran) in receive {
+                waiting.insert(at, ran);
+                while let Some(ran) = waiting.remove(&told) {
+                    self.tell(mine[told], ran, count, session);
+                    told += 1;
+                }
+            }
+            Ok(())
+        })
+    }
+
+    fn is_for_target(&self, case: &TestCase) -> bool {
+        let mine = |n: &String| n == self.target.backend.name() || *n == self.target.arch.name;
+        case.only.is_empty() || case.only.iter().any(mine)
+    }
+
+    fn run(&self, case: &TestCase, sources: &mut Sources) -> Ran {
+        let verdict = run_case(self.library, case, self.target, self.targets, &self.args.search, sources);
+        let seen = verdict.is_err().then(|| sources.clone());
+        (verdict, seen)
+    }
+
+    fn tell(&self, case: &TestCase, (verdict, seen): Ran, count: &mut Count, session: &mut Session) {
         let Ctx { args, target, .. } = *self;
-        let mine = |n: &String| n == target.backend.name() || *n == target.arch.name;
-        if !case.only.is_empty() && !case.only.iter().any(mine) {
-            count.skipped += 1;
-            return;
-        }
-        let sources = &mut session.sources;
-        let verdict = run_case(self.library, case, target, self.targets, &args.search, sources);
         let (state, detail) = match &verdict {
             Ok(v) if v.holds() => ("right", Vec::new()),
             Ok(v) => ("WRONG", wrong(v)),
@@ -130,7 +187,12 @@ impl Ctx<'_> {
             let label = if case.label.is_empty() { String::new() } else { format!(" ({})", case.label) };
             print(&format!("{state}: {}{label}\n", case.name));
             match &verdict {
-                Err(d) => session.show(d),
+                Err(d) => {
+                    if let Some(seen) = seen {
+                        session.sources = seen;
+                    }
+                    session.show(d);
+                }
                 Ok(_) => detail.iter().for_each(|line| print(&format!("    {line}\n"))),
             }
         }

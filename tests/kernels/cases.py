@@ -13,7 +13,16 @@ from reference import REFERENCES
 
 FLOAT = ("f16", "bf16", "f32", "f64")
 SHORT = ("f16", "bf16", "f32")
+F8 = ("f8e4m3", "f8e5m2")
 INT = ("i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64")
+
+
+# from, to, and a size of numbers of which some lie beyond the second type
+SATURATED = [
+    *[("f16", "i8", 300), ("bf16", "u16", 1e5), ("f32", "i8", 300), ("f32", "i32", 1e10), ("f64", "u8", 300)],
+    *[("f32", "f8e4m3", 400), ("f32", "f8e5m2", 5e4), ("f32", "f16", 1e5), ("f64", "bf16", 1e38), ("f64", "f32", 1e38)],
+    *[("i32", "i8", 300), ("i32", "u8", 300), ("i64", "u32", 2**33), ("u64", "i16", 10**5), ("i32", "f16", 10**5)],
+]
 
 
 @dataclass
@@ -32,6 +41,9 @@ class Case:
         shapes = " ".join(f"{n}={'x'.join(map(str, a.shape)) or '.'}:{d}" for n, (d, a) in self.inputs.items())
         rest = " ".join(f"{k}={v}" for k, v in {**self.params, **self.dims, **self.scalars}.items())
         return f"{self.name} {shapes} {rest}".strip()
+
+    def types(self):
+        return {d for d, _ in self.inputs.values()} | set(self.outputs.values())
 
     def expected(self):
         arguments = {n: widened(a, d) for n, (d, a) in self.inputs.items()}
@@ -52,6 +64,13 @@ def uniform(shape, dtype, seed, lo=0.0, hi=1.0):
 
 def ints(shape, dtype, seed, lo, hi):
     return dtype, rounded(rng(seed, *shape).integers(lo, hi, shape), dtype)
+
+
+def spread(n, dtype, seed, info):
+    """Integers over the whole range of their type, its ends among them."""
+    x = rng(seed, n).integers(info.min, info.max, n, dtype=info.dtype, endpoint=True)
+    x[: min(n, 2)] = [info.min, info.max][: min(n, 2)]
+    return dtype, x
 
 
 def value(x, dtype):
@@ -78,11 +97,27 @@ def elementwise():
             given = {"T": t} if t.startswith("f8") else {}  # a raw byte does not say which it is
             yield Case(f, "copy_flat", {"X": x}, {"Y": t}, params=given)
             yield Case(f, "copy_threads", {"X": x}, {"Y": t}, params={"RT": 31, **given})
-        for t in ("f16", "f32", "i8", "u32"):
+    for n in (0, 1, 33, 1023):
+        for t in (*FLOAT, *INT, *F8):
             yield Case(f, "fill", {}, {"Y": t}, scalars={"value": 7}, params={"T": t}, dims={"N": n}, extra={"N": n})
-        for t, to in (("f32", "f16"), ("f32", "bf16"), ("f64", "f32"), ("f16", "f32"), ("i32", "f32"), ("u8", "f16")):
-            x = normal((n,), t, 1, 100) if t[0] == "f" else ints((n,), t, 1, 0, 200)
-            yield Case(f, "cast", {"X": x}, {"Y": to}, params={"U": to})
+        for t in INT:
+            # sums, products and the least number's absolute value wrap
+            info = np.iinfo(t.replace("u", "uint") if t[0] == "u" else t.replace("i", "int"))
+            x, y = spread(n, t, 1, info), spread(n, t, 2, info)
+            yield Case(f, "add", {"X": x, "Y": y}, {"Z": t})
+            yield Case(f, "scale", {"X": x}, {"Y": t}, scalars={"s": 3})
+            yield Case(f, "absolute", {"X": x}, {"Y": t})
+        for t in (*FLOAT, *F8, "i8", "u8", "i32", "u64"):
+            for to in (*FLOAT, *F8, "i8", "u8", "i32", "i64"):
+                if t == to:
+                    continue
+                # numbers that both types hold to within a rounding; fractions and halves of steps among floats
+                x = normal((n,), t, 1, 20) if t[0] in "fb" and to[0] in "fb" else ints((n,), t, 1, 0, 100)
+                given = {"U": to, **({"T": t} if t in F8 else {})}
+                yield Case(f, "cast", {"X": x}, {"Y": to}, params=given)
+        for t, to, size in SATURATED:
+            x = normal((n,), t, 1, size) if t[0] in "fb" else ints((n,), t, 1, 0 if t == "u64" else -size, size)
+            yield Case(f, "cast_sat", {"X": x}, {"Y": to}, params={"U": to}, extra={"to": to})
 
 
 def gemv():
@@ -184,14 +219,18 @@ def columns():
             yield Case(f, "max_cols", {"X": x}, {"y": t})
             yield Case("scan.tile", "cumsum_cols", {"X": x}, {"Y": t}, acc=ACC[t])
             yield Case("scan.tile", "cumsum_cols_reverse", {"X": x}, {"Y": t}, acc=ACC[t])
-            yield Case("transpose.tile", "transpose", {"X": x}, {"Y": t})
-            yield Case("transpose.tile", "transpose_shared", {"X": x}, {"Y": t})
+        for t in (*FLOAT, *INT, *F8, "bool"):
+            given = {"params": {"T": t}} if t in F8 else {}
+            x = normal((r, c), t, 1) if t[0] in "fb" and t != "bool" else ints((r, c), t, 1, 0, 2 if t == "bool" else 100)
+            yield Case("transpose.tile", "transpose", {"X": x}, {"Y": t}, **given)
+            yield Case("transpose.tile", "transpose_shared", {"X": x}, {"Y": t}, **given)
     for a, b, c in [(2, 8, 16), (1, 1, 1), (3, 33, 100), (0, 4, 4), (2, 0, 3), (5, 7, 11)]:
         for t in FLOAT:
             x = normal((a, b, c), t, 1)
             yield Case(f, "reduce_middle", {"X": x}, {"Y": t}, acc=ACC[t])
             yield Case(f, "reduce_middle_batched", {"X": x}, {"Y": t}, acc=ACC[t])
-            yield Case("transpose.tile", "transpose_stack", {"X": x}, {"Y": t})
+        for t in (*FLOAT, *INT):
+            yield Case("transpose.tile", "transpose_stack", {"X": ints((a, b, c), t, 1, 0, 100)}, {"Y": t})
     for n in (0, 1, 33, 1000, 100003):
         for t in FLOAT:
             x = uniform((n,), t, 1)
@@ -275,7 +314,7 @@ def others():
             ids = ints((n,), "i32", 2, 0, v)
             yield Case(f, "scatter_add", {"X": normal((n, d), t, 1), "I": ids, "Y": normal((v, d), "f32", 3)}, {"Y": "f32"})
             yield Case(f, "add_column_sums", {"X": normal((n, d), t, 1), "Y": normal((d,), "f32", 3)}, {"Y": "f32"})
-        for t in (*FLOAT, "i8", "u64"):
+        for t in (*FLOAT, *INT):
             yield Case("gather.tile", "embedding", {"E": ints((v, d), t, 1, 0, 100), "I": ints((n,), "i32", 2, 0, v)}, {"Y": t})
         for t in FLOAT:
             ins = {"E": normal((v, d), t, 1), "I": ints((n,), "i32", 2, 0, v), "P": normal((n, d), t, 3)}
@@ -291,10 +330,13 @@ def others():
         for t in SHORT:
             yield Case(f, "dropout", {"X": normal((n,), t, 1)}, {"Y": t}, {"p": 0.25, **keys})
         yield Case(f, "uniform_fill", {}, {"Y": "f32"}, keys, dims={"N": n}, extra={"N": n})
-        yield Case(f, "normal_fill", {}, {"Y": "f32"}, keys, params={"T": "f32"}, dims={"N": n}, extra={"N": n})
+        for t in FLOAT:
+            yield Case(f, "normal_fill", {}, {"Y": t}, keys, params={"T": t}, dims={"N": n}, extra={"N": n})
         if n < 100:
             words = rng(n).integers(0, 2**32, (n, 6), dtype=np.uint64).astype(np.uint32)
             yield Case(f, "philox_words", {"X": ("u32", words)}, {"W": "u32"})
+    for name in ("philox_known", "philox_answers"):
+        yield Case(f, name, {}, {"W": "u32"})
 
 
 GROUPS = [elementwise, gemv, gemm, rows, columns, attention, quantized, networks, others]

@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from bounds import APPROX, MATH, gamma
+from bounds import APPROX, FLOATS, MATH, gamma
 
 REFERENCES = {}
 
@@ -37,16 +37,34 @@ def gelu(x):
 
 
 def gelu_tanh(x):
-    return 0.5 * x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
+    return x * sigmoid(tanh_argument(x))
+
+
+def tanh_argument(x):
+    """Twice the argument of the tanh in gelu's tanh form: (1 + tanh t)/2 = σ(2t)."""
+    return 2 * math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)
 
 
 def sigmoid(x):
-    with np.errstate(over="ignore"):
-        return 1 / (1 + np.exp(-x))
+    e = np.exp(-np.abs(x))
+    return np.where(x < 0, e, 1.0) / (1 + e)
 
 
-def silu(x):
-    return x * sigmoid(x)
+# x·σ(v) from h = e^(-|v|/2), |v|/2 being exact: h² is off by 2·MATH + 1 roundings, the numerator x·h·h by 2·MATH + 2,
+# the denominator 1 + h² (h² ≤ 1) by MATH + 2, the quotient is one more; 2 to spare
+GATED = 3 * MATH + 7
+
+
+def gated(x, v):
+    """x·σ(v), with an error relative to the result but for the underflow of x·h·h."""
+    # the wider exponent of long double keeps e^v where float64 would underflow before the product with x
+    value = (x * sigmoid(np.asarray(v, np.longdouble))).astype(np.float64)
+    return value, lambda u: gamma(GATED, u) * np.abs(value) + smallest(u)
+
+
+def smallest(u):
+    """The smallest positive number of the accumulate type whose unit roundoff is u: one underflow loses no more."""
+    return next((tiny for roundoff, tiny, _ in FLOATS.values() if roundoff == u), 0.0)
 
 
 def pointwise(value, scale, roundings):
@@ -73,6 +91,21 @@ def _(X):
     return {"Y": exact(X)}
 
 
+@reference("cast_sat")
+def _(X, to):
+    lo, hi = ends(to)
+    x = np.rint(X) if to[0] in "iu" and X.dtype.kind == "f" else X
+    return {"Y": exact(np.clip(x, lo, hi))}
+
+
+def ends(dtype):
+    """The least and the greatest number of a type."""
+    if dtype in FLOATS:
+        return -FLOATS[dtype][2], FLOATS[dtype][2]
+    bits, signed = int(dtype[1:]), dtype[0] == "i"
+    return (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) if signed else (0, 2**bits - 1)
+
+
 @reference("fill")
 def _(value, N):
     return {"Y": exact(np.full(N, value))}
@@ -85,15 +118,22 @@ def _(X):
 
 
 @reference("map")
-def _(X):
-    # the argument of tanh carries a relative error; its effect on tanh is below that error itself
-    return {"Y": pointwise(gelu_tanh(X), np.abs(X) * 2, MATH + 12)}
+def _(X, activation="gelu_tanh"):
+    if activation == "sigmoid":
+        return {"Y": gated(np.ones_like(X), X)}
+    if activation == "silu":
+        return {"Y": gated(X, X)}
+    # σ's argument v is off by 7 roundings of its own size (its terms do not cancel); σ changes by |v|·(1 - σ) times that
+    v = tanh_argument(X)
+    moved = np.where(np.abs(v) < 1e3, np.abs(v) * sigmoid(-v), 0.0)
+    value, error = gated(X, v)
+    return {"Y": (value, lambda u: error(u) + gamma(8, u) * moved * np.abs(value))}
 
 
 @reference("silu_mul")
 def _(G, U):
-    value = silu(G) * U
-    return {"Y": pointwise(value, np.abs(value) * (1 + np.abs(G)), 2 * MATH + 6)}
+    value, error = gated(G, G)
+    return {"Y": (value * U, lambda u: error(u) * np.abs(U) + gamma(1, u) * np.abs(value * U))}
 
 
 @reference("absolute")
@@ -149,9 +189,14 @@ def _(x, B, y, alpha, beta):
 @reference("gated_mlp")
 def _(A, G, U):
     (g, eg), (u_, eu) = product(A, G), product(A, U)
-    value = silu(g) * u_
-    # |silu'| < 1.1
-    return {"H": (value, lambda u: 1.1 * eg(u) * (np.abs(u_) + eu(u)) + np.abs(silu(g)) * eu(u) + gamma(2 * MATH + 6, u) * np.abs(value) * (1 + np.abs(g)))}
+    s, es = gated(g, g)
+
+    def error(u):
+        # |silu'| < 1.1
+        of_s = 1.1 * eg(u) + es(u) + gamma(GATED, u) * 1.1 * eg(u)
+        return of_s * (np.abs(u_) + eu(u)) + np.abs(s) * eu(u) + gamma(1, u) * (np.abs(s) + of_s) * (np.abs(u_) + eu(u))
+
+    return {"H": (s * u_, error)}
 
 
 @reference("conv3x3")
@@ -578,13 +623,21 @@ def _(X):
     return {"W": exact(np.array([[int(w[0]) for w in r] for r in rows], dtype=np.uint32).reshape(-1, 4))}
 
 
+# counter, key, words (the generator's published test vectors: zeros, ones, digits of pi)
+KNOWN = [
+    ([0] * 4, [0] * 2, "6627e8d5 e169c58d bc57ac4c 9b00dbd8"),
+    ([0xFFFFFFFF] * 4, [0xFFFFFFFF] * 2, "408f276d 41c83b0e a20bc7c6 6d5451fd"),
+    ([0x243F6A88, 0x85A308D3, 0x13198A2E, 0x03707344], [0xA4093822, 0x299F31D0], "d16cfe09 94fdcceb 5001e420 24126ea1"),
+]
+
+
+@reference("philox_known", "philox_answers")
+def _():
+    return {"W": exact(np.array([[int(w, 16) for w in words.split()] for _, _, words in KNOWN], dtype=np.uint32))}
+
+
 if __name__ == "__main__":
-    known = [
-        ([0] * 4, [0] * 2, "6627e8d5 e169c58d bc57ac4c 9b00dbd8"),
-        ([0xFFFFFFFF] * 4, [0xFFFFFFFF] * 2, "408f276d 41c83b0e a20bc7c6 6d5451fd"),
-        ([0x243F6A88, 0x85A308D3, 0x13198A2E, 0x03707344], [0xA4093822, 0x299F31D0], "d16cfe09 94fdcceb 5001e420 24126ea1"),
-    ]
-    for counter, key, answer in known:
+    for counter, key, answer in KNOWN:
         words = " ".join(f"{int(w[0]):08x}" for w in philox4x32([np.array([c]) for c in counter], key))
         assert words == answer, (words, answer)
     print("philox: 3 known answers right")

@@ -98,7 +98,16 @@ def tiny_numbers():
         if dtype != "f64":
             yield Case("elementwise.tile", "cast", {"X": flat}, {"Y": "f64"}, params={"U": "f64"})
     # results below the range: e^x far left, squares of small numbers
-    yield Case("elementwise.tile", "silu_mul", {"G": uniform((100,), "f32", 1, -110, -80), "U": uniform((100,), "f32", 2)}, {"Y": "f32"})
+    for dtype in FLOAT:
+        # gates far left and far right, where e^x leaves the range on either side; f64's own ends as well
+        for lo, hi in [(-110, -80), (-20, 20), (80, 110)] + ([(-750, -690), (690, 750)] if dtype == "f64" else []):
+            x = uniform((100,), dtype, 1, lo, hi)
+            for name in ("sigmoid", "silu", "gelu_tanh"):
+                case = {"params": {"E": name}, "acc": ACC[dtype], "extra": {"activation": name}}
+                yield Case("elementwise.tile", "map", {"X": x}, {"Y": dtype}, **case)
+            yield Case("elementwise.tile", "silu_mul", {"G": x, "U": uniform((100,), dtype, 2)}, {"Y": dtype}, acc=ACC[dtype])
+    ends = array([-np.inf, -1e30, -1e4, -0.0, 0.0, 1e4, 1e30, np.inf, np.nan], "f32")
+    yield Case("elementwise.tile", "map", {"X": ends}, {"Y": "f32"}, params={"E": "sigmoid"}, extra={"activation": "sigmoid"})
     yield Case("rows.tile", "product", {"X": uniform((4, 30), "f32", 1, 0.02, 0.08)}, {"y": "f32"})
 
 

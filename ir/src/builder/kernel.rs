@@ -102,7 +102,7 @@ impl KernelBuilder {
             .map(|(i, &(n, name))| (self.local(name, Type::INDEX, LocalKind::Thread(i as u8), span), n))
             .collect();
         let locals = axes.iter().map(|&(l, _)| l).collect();
-        self.kernel.threads = Some(Threads { axes, ordered });
+        self.kernel.threads = Some(Threads { axes, ordered, span });
         locals
     }
 

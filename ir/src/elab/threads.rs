@@ -45,7 +45,8 @@ impl<'a> Elab<'a> {
             self.declare(name, Value::Local(local));
             axes.push((local, n.unwrap_or(1)));
         }
-        self.f.kernel.threads = Some(Threads { axes, ordered });
+        let span = extents.iter().map(|e| e.span).reduce(Span::to).unwrap_or(span);
+        self.f.kernel.threads = Some(Threads { axes, ordered, span: self.sp(span) });
     }
 
     // ---- collectives --------------------------------------------------------------------------------------------

@@ -254,6 +254,8 @@ pub struct Threads {
     /// The axes, slowest first where `ordered`.
     pub axes: SmallVec<[(LocalId, u32); 3]>,
     pub ordered: bool,
+    /// Where the numbers of threads stand.
+    pub span: Span,
 }
 
 impl Threads {

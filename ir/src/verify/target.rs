@@ -22,10 +22,9 @@ fn threads(v: &mut Verifier) {
     if count.is_some_and(|n| n <= max) {
         return;
     }
-    let span = t.axes.first().map_or(v.kernel.span, |&(l, _)| v.kernel.body.locals.span(l));
     let found = count.map_or("too many".to_owned(), |n| n.to_string());
     let message = format!("a block has {found} threads, `{}` allows {max}", v.arch.name);
-    v.error(codes::TOO_MANY_THREADS, span, message)
+    v.error(codes::TOO_MANY_THREADS, t.span, message)
         .help("let each thread do more, or make the block smaller");
 }
 

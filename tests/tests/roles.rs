@@ -398,3 +398,21 @@ fn roles_that_wait_for_one_another_stop_the_kernel() {
     let stopped = stops(lone);
     assert!(stopped.ends_with("the block waits for an empty slot of `r`, and nobody can go on"), "{stopped}");
 }
+
+#[test]
+fn a_slot_is_carried_over_the_border_of_two_ranges() {
+    let text = kernel(
+        "team one: 1 group of 32\nteam two: 2 groups of 32\nring r[3] one -> two { t: shared f32[1, 8] } fill counted",
+        "let n = N / 2
+        role one { for j in seg(0..n: late = false; n..N: late = true) { let w = acquire r\ncopy.async A[j +: 1, :] -> w.t\ncommit w } }
+        role two as g { var s = zeros f32[1, 4]\nvar left = 7
+            for j in seg(0..n: late = false; n..N: late = true) carry (h: slot(r)? = none) {
+                let v = wait r\nrelease h
+                if late { s = s * 0.5 }
+                s += v.t[:, g*4 +: 4]\nO[j +: 1, g*4 +: 4] = s\nnext v }
+            release h
+            for j in seg(0..left; left..12: ) { left = 3\nif j > 8 { break } }
+            R[g] = i32(left) }",
+    );
+    agrees(&format!("stage scheduled\n{}", text.replace("; left..12: )", "; left..12)")), TRIPS);
+}

@@ -4,7 +4,7 @@
 use crate::error::{Error, ErrorKind, Result};
 use crate::host::HostBuffer;
 use crate::run::{Launch, Launcher};
-use pantile_abi::{CpuAbi, CpuEntry, KernelAbi, cpu_words};
+use pantile_abi::{CpuAbi, CpuEntry, CpuFault, KernelAbi, cpu_words};
 use rayon::prelude::*;
 
 /// Something that holds the code of kernels. Code stays valid while the module lives.
@@ -48,7 +48,7 @@ impl Launcher for CpuLauncher<'_> {
             // are laid out as the function's kernel declares; each worker's scratch is its own.
             let status =
                 unsafe { entry(words.as_ptr(), cut(i), cut(i + 1), memory.bytes_mut().as_mut_ptr()) };
-            status_result(abi, cpu, status)
+            status_result(launch.kernel, abi, cpu, status)
         };
         if ranges == 1 || workers == 1 {
             let mut memory = scratch();
@@ -69,8 +69,29 @@ fn cpu_abi(abi: &KernelAbi) -> Result<&CpuAbi> {
     })
 }
 
-fn status_result(abi: &KernelAbi, cpu: &CpuAbi, status: u64) -> Result<()> {
+fn status_result(kernel: usize, abi: &KernelAbi, cpu: &CpuAbi, status: u64) -> Result<()> {
     let Some(fault) = status.checked_sub(1) else { return Ok(()) };
-    let what = cpu.faults.get(fault as usize).map_or("it stopped for an unknown reason", String::as_str);
-    Err(Error::new(ErrorKind::Fault, format!("`{}`: {what}", abi.name)))
+    let fault = cpu.faults.get(fault as usize).cloned().unwrap_or_else(|| CpuFault {
+        message: "it stopped for an unknown reason".into(),
+        code: ErrorKind::Fault.code(),
+        statement: None,
+    });
+    Err(Error::from_launcher(ErrorKind::Fault, Stopped { kernel, name: abi.name.clone(), fault }))
 }
+
+/// The source of an error of kind [`ErrorKind::Fault`]: which kernel stopped, and why.
+#[derive(Clone, Debug)]
+pub struct Stopped {
+    /// Position in [`pantile_abi::Program::kernels`].
+    pub kernel: usize,
+    pub name: String,
+    pub fault: CpuFault,
+}
+
+impl std::fmt::Display for Stopped {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "`{}`: {}", self.name, self.fault.message)
+    }
+}
+
+impl std::error::Error for Stopped {}

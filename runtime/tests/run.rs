@@ -22,7 +22,11 @@ fn kernel(name: &str, params: Vec<ParamAbi>, dims: &[&str], grid: Vec<IExpr>) ->
         conditions: vec![],
         grid,
         threads: vec![],
-        cpu: Some(CpuAbi { scratch: 64, faults: vec!["`n` is 13".into()], features: vec![] }),
+        cpu: Some(CpuAbi {
+            scratch: 64,
+            faults: vec![CpuFault { message: "`n` is 13".into(), code: 717, statement: Some(2) }],
+            features: vec![],
+        }),
     }
 }
 

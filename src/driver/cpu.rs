@@ -5,12 +5,13 @@ use super::execute::{Call, Ran, RunError, Value};
 use pantile_abi::{CpuEntry, Program};
 use pantile_backends::cpu::{Built, CpuError, Host, Jit, KernelCode, Machine, build};
 use pantile_ir::codes;
-use pantile_ir::diag::Diagnostic;
+use pantile_ir::diag::{Code, Diagnostic};
 use pantile_ir::print;
+use pantile_ir::program::walk;
 use pantile_ir::span::Span;
 use pantile_ir::target::{Arch, Targets};
 use pantile_runtime::cache::{Cache, KeyBuilder};
-use pantile_runtime::cpu::{CpuLauncher, CpuModule};
+use pantile_runtime::cpu::{CpuLauncher, CpuModule, Stopped};
 use pantile_runtime::run::run_bound;
 use pantile_runtime::{Error, ErrorKind};
 use std::collections::HashMap;
@@ -131,8 +132,24 @@ pub(super) fn execute(
     args: &mut [(String, Value)],
     options: &Options,
 ) -> Result<Ran, RunError> {
-    let seconds = load(compiled, options)?.run(args, options.threads)?;
+    let ran = load(compiled, options)?.run(args, options.threads);
+    let seconds = ran.map_err(|e| located(compiled, e))?;
     Ok(Ran { prints: Vec::new(), seconds })
+}
+
+/// A kernel that stopped, with the place in its text.
+fn located(compiled: &Compiled, e: RunError) -> RunError {
+    let RunError::Runtime(error) = &e else { return e };
+    let Some(stopped) = error.source.as_ref().and_then(|s| s.downcast_ref::<Stopped>()) else { return e };
+    let Some((_, kernel)) = compiled.program.kernels.iter().nth(stopped.kernel) else { return e };
+    let mut spans = Vec::new();
+    walk(&kernel.stmts, &mut |s| spans.push(s.span));
+    let span = stopped.fault.statement.and_then(|n| spans.get(n as usize).copied());
+    let message = stopped.fault.message.clone();
+    Diagnostic::error(Code(stopped.fault.code), span.unwrap_or(kernel.span), message)
+        .note(format!("in kernel `{}`", kernel.name))
+        .help("`--target interp` runs the same program and says more")
+        .into()
 }
 
 /// LLVM IR and assembly of a program.

@@ -7,6 +7,17 @@ use pantile_ir::program::{ArgKind, Expr, Mode as IrMode, PackOrder};
 
 /// The program of kernel `name` in a text whose dims are all numbers. `kind` chooses what its inputs hold.
 pub fn program(bench: &Bench, name: &str, text: &str, kind: u8) -> Result<Program, String> {
+    program_of(bench, name, text, &[], kind)
+}
+
+/// As [`program`], with values of its dims.
+pub fn program_of(
+    bench: &Bench,
+    name: &str,
+    text: &str,
+    values: &[(&str, i64)],
+    kind: u8,
+) -> Result<Program, String> {
     let made = compile(bench, text, &Request::new(name)).map_err(|lines| lines.join("\n"))?;
     let host = &made.program.entry;
     let mut params = Vec::new();
@@ -26,6 +37,12 @@ pub fn program(bench: &Bench, name: &str, text: &str, kind: u8) -> Result<Progra
         for &d in &t.dims {
             match host.body.exprs[d] {
                 Expr::Const { bits, .. } => dims.push(Dim { name: None, extent: bits as i64 }),
+                Expr::Dim(id) => {
+                    let name = &host.dims[id].name;
+                    let value = values.iter().find(|(n, _)| n == name);
+                    let &(_, extent) = value.ok_or_else(|| format!("`{name}` has no value"))?;
+                    dims.push(Dim { name: Some(name.clone()), extent });
+                }
                 _ => return Err(format!("`{}` has a dim that is no number", arg.name)),
             }
         }

@@ -228,6 +228,9 @@ fn storage(t: &TensorParam) -> (usize, usize) {
 
 /// Elements that the strides reach; the packed axis is the last.
 fn elements(t: &TensorParam) -> usize {
+    if t.shape().contains(&0) {
+        return 0;
+    }
     let last: usize = t.shape().iter().zip(t.strides()).map(|(n, s)| (n - 1) * s).sum();
     last + 1
 }
@@ -344,7 +347,7 @@ fn native(code: &Code, kernel: usize, p: &Program) -> Result<Vec<Option<Held>>, 
         // SAFETY: words, scratch and tensors are those of the signature and live as long as the call.
         let status = unsafe { entry(words.as_ptr(), from, to, scratch.bytes_mut().as_mut_ptr()) };
         if status != 0 {
-            let text = own.abi.faults.get(status as usize - 1).cloned().unwrap_or_default();
+            let text = own.abi.faults.get(status as usize - 1).map(|f| f.message.clone()).unwrap_or_default();
             return Err(format!("stopped with status {status}: {text}"));
         }
     }

@@ -1,7 +1,7 @@
 //! Collectives over threads and atomic updates.
 
 use super::emit::Int;
-use super::error::{CpuError, Result};
+use super::error::Result;
 use super::expr::Ix;
 use super::frame::{Frame, Place, ThreadAt};
 use super::threads::Members;
@@ -12,7 +12,6 @@ use pantile_ir::program::{
     AtomicOp, BinOp, Combiner, Elem, ExprId, LocalId, Mem, Over, Place as AtomicPlace, ShuffleKind, Team,
     VoteKind,
 };
-use pantile_ir::span::Span;
 
 impl<'a, 'c> Frame<'a, 'c> {
     /// Gives a block-wide value to all threads.
@@ -40,24 +39,26 @@ impl<'a, 'c> Frame<'a, 'c> {
         linear
     }
 
-    /// Runs `f` as each member of a team, in the order of the fold.
+    /// Runs `f` as each member of a team, in the order of the fold, with its place in the team.
     fn each_member(
         &self,
         m: &Members,
         team: Int<'c>,
         f: &mut dyn FnMut(&Self, Int<'c>) -> Result<()>,
     ) -> Result<()> {
-        let first = self.linear_of(&m.outer, team);
+        let first = self.e.add(self.e.int(m.first as i64), self.linear_of(&m.outer, team));
         let mut result = Ok(());
         self.e.for_(self.e.int(0), self.e.int(m.size() as i64), self.e.int(1), |i| {
             let t = self.e.add(first, self.linear_of(&m.inner, i));
             let body = |this: &Self, f: &mut dyn FnMut(&Self, Int<'c>) -> Result<()>| {
-                this.with_thread(Some(ThreadAt { linear: t }), |this| f(this, t))
+                this.with_thread(Some(ThreadAt { linear: t }), |this| f(this, i))
             };
-            if m.teams() * m.size() == m.limit {
+            if m.whole() {
                 result = body(self, f);
             } else {
-                let inside = self.e.lt(t, self.e.int(m.limit as i64));
+                let place = self.e.sub(t, self.e.int(m.from as i64));
+                let inside =
+                    self.e.cmp(inkwell::IntPredicate::ULT, place, self.e.int((m.to - m.from) as i64));
                 self.e.if_(inside, || result = body(self, f), || {});
             }
         });
@@ -78,11 +79,7 @@ impl<'a, 'c> Frame<'a, 'c> {
         inputs: &[ExprId],
         over: &Over,
         results: &[LocalId],
-        span: Span,
     ) -> Result<()> {
-        if let Over::Team(Team::Cluster | Team::Named(_)) = over {
-            return Err(clusters(span));
-        }
         let m = self.members(over);
         let elems: Vec<Elem> =
             inputs.iter().map(|&x| self.kernel.body.type_of(x).elem().unwrap_or(Elem::Index)).collect();
@@ -134,7 +131,7 @@ impl<'a, 'c> Frame<'a, 'c> {
             };
             // a source outside the group gives the thread its own value
             let there = e.add(base, to);
-            let threads = e.int(f.thread_count() as i64);
+            let threads = e.int(f.crew.get().to as i64);
             let ok = e.and(e.cmp(inkwell::IntPredicate::ULT, to, n), e.lt(there, threads));
             let src = e.select(ok, there.into(), t.into()).into_int_value();
             let v = e.load_val(f.tile_address(&before, &[Ix::at(src)]), elem, 1);
@@ -143,17 +140,14 @@ impl<'a, 'c> Frame<'a, 'c> {
         })
     }
 
-    pub fn vote(&self, kind: VoteKind, cond: ExprId, team: Team, result: LocalId, span: Span) -> Result<()> {
-        if let Team::Cluster | Team::Named(_) = team {
-            return Err(clusters(span));
-        }
+    pub fn vote(&self, kind: VoteKind, cond: ExprId, team: Team, result: LocalId) -> Result<()> {
         let e = self.e;
         let m = self.members(&Over::Team(team));
         let ty = self.kernel.body.locals[result].ty.elem().unwrap_or(Elem::BOOL);
         self.each_team(&m, &mut |team| {
             let slot = e.alloca(e.i64(), "vote");
             e.store(slot, e.int(if kind == VoteKind::All { 1 } else { 0 }), 8);
-            self.each_member(&m, team, &mut |f, t| {
+            self.each_member(&m, team, &mut |f, place| {
                 let c = f.scalar(cond)?;
                 let wide = e.zext(c.v, e.i64().into()).into_int_value();
                 let old = e.load(e.i64(), slot, 8).into_int_value();
@@ -161,8 +155,7 @@ impl<'a, 'c> Frame<'a, 'c> {
                     VoteKind::Any => e.b.build_or(old, wide, "").unwrap(),
                     VoteKind::All => e.and(old, wide),
                     VoteKind::Ballot => {
-                        let lane = e.b.build_int_unsigned_rem(t, e.int(m.size() as i64), "").unwrap();
-                        let bit = e.b.build_left_shift(wide, lane, "").unwrap();
+                        let bit = e.b.build_left_shift(wide, place, "").unwrap();
                         e.b.build_or(old, bit, "").unwrap()
                     }
                 };
@@ -179,7 +172,7 @@ impl<'a, 'c> Frame<'a, 'c> {
     }
 
     pub fn once(&self, value: ExprId, result: LocalId) -> Result<()> {
-        if self.kernel.threads.is_none() {
+        if !self.crew.get().threaded {
             return self.assign(result, value);
         }
         let v = self.as_thread_zero(|f| f.scalar(value))?;
@@ -195,7 +188,6 @@ impl<'a, 'c> Frame<'a, 'c> {
         value: ExprId,
         expected: Option<ExprId>,
         result: Option<LocalId>,
-        span: Span,
     ) -> Result<()> {
         match at {
             AtomicPlace::Element { mem, index } => {
@@ -205,7 +197,7 @@ impl<'a, 'c> Frame<'a, 'c> {
                 }
                 let v = self.scalar(value)?;
                 let expected = expected.map(|x| self.scalar(x)).transpose()?;
-                let old = self.atomic_at(op, *mem, &place, v, expected, span)?;
+                let old = self.atomic_at(op, *mem, &place, v, expected)?;
                 if let Some(r) = result {
                     self.set_scalar(r, old);
                 }
@@ -214,10 +206,10 @@ impl<'a, 'c> Frame<'a, 'c> {
             AtomicPlace::Region(region) => {
                 let shape = self.kernel.body.type_of(value).shape().to_vec();
                 let inner = if shape.is_empty() { None } else { Some(self.box_of(value)?) };
-                self.each_in_region(region, inner.as_deref(), span, &mut |index, pos| {
+                self.each_in_region(region, inner.as_deref(), &mut |index, pos| {
                     let pos: &[Ix<'c>] = if shape.is_empty() { &[] } else { pos };
                     let v = self.eval(value, pos, 1)?;
-                    self.atomic_at(op, region.mem, index, v, None, span).map(|_| ())
+                    self.atomic_at(op, region.mem, index, v, None).map(|_| ())
                 })
             }
         }
@@ -231,17 +223,9 @@ impl<'a, 'c> Frame<'a, 'c> {
         index: &[Int<'c>],
         v: Val<'c>,
         expected: Option<Val<'c>>,
-        span: Span,
     ) -> Result<Val<'c>> {
         let e = self.e;
         let (p, elem) = self.atomic_address(mem, index)?;
-        if super::region::is_nibble(elem) {
-            return Err(CpuError::unsupported(
-                "an atomic on a 4-bit type",
-                "use a type of 8 bits or more",
-                span,
-            ));
-        }
         let bits = super::value::scratch_bytes(elem) * 8;
         let int = e.ctx.custom_width_int_type(bits.try_into().expect("a width")).expect("a width");
         let raw = |v: Val<'c>| e.bitcast(e.pack(v), int.into()).into_int_value();
@@ -282,12 +266,4 @@ impl<'a, 'c> Frame<'a, 'c> {
             },
         }
     }
-}
-
-fn clusters(span: Span) -> CpuError {
-    CpuError::unsupported(
-        "a collective over a cluster or a named team",
-        "use the block, a warp or thread axes",
-        span,
-    )
 }

@@ -74,6 +74,17 @@ impl<'c> Emit<'c> {
         self.lanes_of(self.ctx.i32_type().into(), lanes)
     }
 
+    /// f32 rounded to nearest even at 10 bits of fraction, as matrix units take it.
+    pub fn tf32(&self, a: Val<'c>) -> Val<'c> {
+        let bits = self.bitcast(a.v, self.i32_lanes(a.lanes));
+        let lsb = self.int_and(self.lshr(bits, self.i32s(13, a.lanes)), self.i32s(1, a.lanes));
+        let bias = self.int_add(lsb, self.i32s(0xfff, a.lanes));
+        let rounded = self.int_and(self.int_add(bits, bias), self.i32s(!0x1fff, a.lanes));
+        let nan = self.float_compare(FloatPredicate::UNO, a.v, a.v);
+        let v = self.pick(nan, a.v, self.bitcast(rounded, self.f32_lanes(a.lanes)));
+        Val { v, ..a }
+    }
+
     pub fn decode_bf16(&self, raw: Any<'c>, lanes: u32) -> Any<'c> {
         let wide = self.zext(raw, self.i32_lanes(lanes));
         let shifted = self.shl(wide, self.i32s(16, lanes));

@@ -76,6 +76,27 @@ impl<'c> Emit<'c> {
         self.ctx.append_basic_block(self.function(), name)
     }
 
+    pub fn jump(&self, to: BasicBlock<'c>) {
+        self.b.build_unconditional_branch(to).unwrap();
+    }
+
+    pub fn jump_if(&self, cond: Int<'c>, yes: BasicBlock<'c>, no: BasicBlock<'c>) {
+        self.b.build_conditional_branch(cond, yes, no).unwrap();
+    }
+
+    pub fn load_int(&self, p: Ptr<'c>) -> Int<'c> {
+        self.load(self.i64(), p, 8).into_int_value()
+    }
+
+    /// Adds to a counter in memory.
+    pub fn count(&self, p: Ptr<'c>, by: Int<'c>) {
+        self.store(p, self.add(self.load_int(p), by), 8);
+    }
+
+    pub fn eq(&self, a: Int<'c>, b: Int<'c>) -> Int<'c> {
+        self.cmp(IntPredicate::EQ, a, b)
+    }
+
     pub fn i64(&self) -> IntType<'c> {
         self.ctx.i64_type()
     }

@@ -365,7 +365,9 @@ impl<'a, 'c> Frame<'a, 'c> {
         match mem {
             Mem::Tensor(id) => self.tensors[&id].dims.clone(),
             Mem::Buffer(id) => self.buffer(id).shape.iter().map(|&n| self.e.int(n as i64)).collect(),
-            Mem::Slot { .. } => Vec::new(),
+            Mem::Slot { token, field } => {
+                self.slot_field(token, field).shape.iter().map(|&n| self.e.int(n as i64)).collect()
+            }
         }
     }
 

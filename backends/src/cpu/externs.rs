@@ -2,6 +2,8 @@
 //!
 //! A line is gathered in its thread and written whole, so that lines of blocks that run side by side do not mix.
 
+use super::print::numbered_elem;
+use pantile_ir::num;
 use std::cell::RefCell;
 use std::io::Write;
 
@@ -10,11 +12,10 @@ thread_local! {
 }
 
 /// Names and addresses for [`super::Jit::load`].
-pub fn table() -> [(&'static str, usize); 4] {
+pub fn table() -> [(&'static str, usize); 3] {
     [
         ("pantile_print_text", print_text as *const () as usize),
-        ("pantile_print_float", print_float as *const () as usize),
-        ("pantile_print_int", print_int as *const () as usize),
+        ("pantile_print_value", print_value as *const () as usize),
         ("pantile_print_end", print_end as *const () as usize),
     ]
 }
@@ -31,12 +32,9 @@ unsafe extern "C" fn print_text(text: *const u8, len: u64) {
     append(&String::from_utf8_lossy(bytes));
 }
 
-extern "C" fn print_float(x: f64) {
-    append(&x.to_string());
-}
-
-extern "C" fn print_int(x: i64) {
-    append(&x.to_string());
+/// Bits in the canonical form of [`pantile_ir::num`].
+extern "C" fn print_value(elem: u64, bits: u64) {
+    append(&num::print_value(numbered_elem(elem), bits));
 }
 
 extern "C" fn print_end() {

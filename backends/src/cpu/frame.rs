@@ -7,12 +7,16 @@ use super::emit::{Emit, Int, Ptr};
 use super::error::Result;
 use super::machine::Machine;
 use super::reducer::ReducerMem;
+use super::rings::Engines;
+use super::roles::{Agent, Crew};
 use super::stmt::LoopEnds;
 use super::uniform::Varying;
 use super::value::{Val, scratch_bytes};
+use pantile_abi::CpuFault;
+use pantile_ir::diag::Code;
 use pantile_ir::program::{
     ArgId, ArgKind, Buffer, BufferId, Elem, Kernel, Local, LocalId, PackOrder, Program, ReducerId, Shape,
-    Tensor, Type,
+    Stmt, Tensor, Type, walk,
 };
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -76,7 +80,17 @@ pub struct Frame<'a, 'c> {
     pub reducers: RefCell<HashMap<ReducerId, ReducerMem<'c>>>,
     pub loops: RefCell<Vec<LoopEnds<'c>>>,
     pub thread: Cell<Option<ThreadAt<'c>>>,
-    pub faults: RefCell<Vec<String>>,
+    /// The threads that run the code being made.
+    pub crew: Cell<Crew>,
+    /// The block, or the role of it whose code is being made.
+    pub agent: RefCell<Agent<'c>>,
+    pub engines: Engines<'c>,
+    /// What carried tokens will be in the coming iteration.
+    pub pending: RefCell<HashMap<LocalId, Ptr<'c>>>,
+    /// Number of each statement in the kernel's text.
+    numbers: HashMap<*const Stmt, u32>,
+    pub here: Cell<Option<u32>>,
+    pub faults: RefCell<Vec<CpuFault>>,
 }
 
 impl<'a, 'c> Frame<'a, 'c> {
@@ -88,6 +102,10 @@ impl<'a, 'c> Frame<'a, 'c> {
         words: Ptr<'c>,
         scratch: Ptr<'c>,
     ) -> Self {
+        let mut numbers = HashMap::new();
+        walk(&kernel.stmts, &mut |s| {
+            numbers.insert(std::ptr::from_ref(s), numbers.len() as u32);
+        });
         Frame {
             e,
             program,
@@ -106,6 +124,12 @@ impl<'a, 'c> Frame<'a, 'c> {
             reducers: RefCell::default(),
             loops: RefCell::default(),
             thread: Cell::new(None),
+            crew: Cell::new(Crew::of(kernel)),
+            agent: RefCell::new(Agent::block()),
+            engines: Engines::default(),
+            pending: RefCell::default(),
+            numbers,
+            here: Cell::new(None),
             faults: RefCell::default(),
         }
     }
@@ -265,14 +289,20 @@ impl<'a, 'c> Frame<'a, 'c> {
         }
     }
 
+    /// The code that follows belongs to this statement.
+    pub fn at_stmt(&self, s: &Stmt) {
+        self.here.set(self.numbers.get(&std::ptr::from_ref(s)).copied());
+    }
+
     /// The number that stops the kernel with this message.
-    pub fn fault(&self, message: String) -> u64 {
+    pub fn fault(&self, code: Code, message: String) -> Int<'c> {
+        let fault = CpuFault { message, code: code.0, statement: self.here.get() };
         let mut all = self.faults.borrow_mut();
-        let at = all.iter().position(|m| *m == message).unwrap_or_else(|| {
-            all.push(message);
+        let at = all.iter().position(|f| *f == fault).unwrap_or_else(|| {
+            all.push(fault);
             all.len() - 1
         });
-        at as u64 + 1
+        self.e.int(at as i64 + 1)
     }
 }
 

@@ -10,8 +10,7 @@ use super::error::{CpuError, Result};
 use super::frame::{Frame, TileMem};
 use super::value::{Val, scratch_bytes};
 use inkwell::values::VectorValue;
-use pantile_ir::program::{BinOp, Elem, Expr, ExprId, Init, LocalId};
-use pantile_ir::span::Span;
+use pantile_ir::program::{BinOp, Elem, Expr, ExprId, Init, LocalId, MatOperand, Precision};
 
 /// Addresses and extents of one product.
 struct Product<'c> {
@@ -33,21 +32,21 @@ struct Block {
 }
 
 impl<'a, 'c> Frame<'a, 'c> {
-    pub fn gemm(&self, a: ExprId, b: ExprId, into: LocalId, init: Init, span: Span) -> Result<()> {
+    /// `into` is of the type in which its operands' products are summed (the type rules say so).
+    pub fn gemm(
+        &self,
+        a: &MatOperand,
+        b: &MatOperand,
+        into: LocalId,
+        init: Init,
+        precision: Precision,
+    ) -> Result<()> {
         let Some((c, c_box)) = self.tile_place(into) else {
             return Err(CpuError::Llvm("a product needs a tile to go to".into()));
         };
-        let elem = self.kernel.body.type_of(a).elem().unwrap_or(Elem::F32).acc();
-        if c.elem != elem {
-            let name = &self.kernel.body.locals[into].name;
-            return Err(CpuError::unsupported(
-                format!("accumulating into `{name}` of type {}", c.elem),
-                format!("declare it as {elem} and convert the result"),
-                span,
-            ));
-        }
-        let (a_mem, a_box) = self.operand(a, elem, false)?;
-        let (b_mem, b_box) = self.operand(b, elem, true)?;
+        let elem = c.elem;
+        let (a_mem, a_box) = self.operand(a, into, precision, false)?;
+        let (b_mem, b_box) = self.operand(b, into, precision, true)?;
         let k = self.intersect(&a_box[1..2], &b_box[0..1])[0];
         let p = Product { a: a_mem, b: b_mem, c, m: a_box[0], n: b_box[1], k, elem };
         match init {
@@ -82,32 +81,89 @@ impl<'a, 'c> Frame<'a, 'c> {
         })
     }
 
-    /// An operand in the accumulate type; `rows` demands unit stride along the last axis.
-    fn operand(&self, x: ExprId, elem: Elem, rows: bool) -> Result<(TileMem<'c>, Vec<Bound<'c>>)> {
-        let body = &self.kernel.body;
-        if body.type_of(x).elem() == Some(elem) {
-            match &body.exprs[x] {
-                Expr::Local(_) => return self.materialize(x),
-                Expr::Transpose(inner) if !rows && matches!(body.exprs[*inner], Expr::Local(_)) => {
-                    let (mut mem, mut b) = self.materialize(*inner)?;
-                    mem.shape.swap(0, 1);
-                    mem.strides.swap(0, 1);
-                    b.swap(0, 1);
-                    return Ok((mem, b));
-                }
-                _ => {}
-            }
+    /// An operand in the accumulator's type; `rows` demands unit stride along the last axis.
+    fn operand(
+        &self,
+        x: &MatOperand,
+        into: LocalId,
+        precision: Precision,
+        rows: bool,
+    ) -> Result<(TileMem<'c>, Vec<Bound<'c>>)> {
+        let (from, swap) = match x {
+            MatOperand::Value(x) => match self.stored_operand(*x, into) {
+                Some(found) => found,
+                None => return self.evaluated_operand(*x, into, precision),
+            },
+            MatOperand::Memory { region, transposed } => (self.fetch(region, None)?, *transposed),
+        };
+        let (mut mem, mut bounds) = from;
+        let elem = self.accumulator(into);
+        let as_it_is = mem.elem == elem && precision == Precision::Full && !(rows && swap);
+        let stored = mem.clone();
+        if swap {
+            mem.shape.swap(0, 1);
+            mem.strides.swap(0, 1);
+            bounds.swap(0, 1);
         }
-        let shape = body.type_of(x).shape().to_vec();
+        if as_it_is {
+            return Ok((mem, bounds));
+        }
+        let own = self.new_tile(elem, &mem.shape);
+        self.each_vector(&own.shape, &bounds, &mut |step| {
+            let mut pos = step.pos.to_vec();
+            if swap {
+                pos.swap(0, 1);
+            }
+            let v = self.load_tile(&stored, &pos, step.lanes);
+            let v = self.e.widen(self.factor(v, elem, precision), step.lanes);
+            self.e.store_val(self.tile_address(&own, step.pos), v);
+            Ok(())
+        })?;
+        Ok((own, bounds))
+    }
+
+    fn accumulator(&self, into: LocalId) -> Elem {
+        self.kernel.body.locals[into].ty.elem().unwrap_or(Elem::F32)
+    }
+
+    /// A variable as an operand, perhaps transposed; not the accumulator itself, which changes on the way.
+    fn stored_operand(&self, x: ExprId, into: LocalId) -> Option<((TileMem<'c>, Vec<Bound<'c>>), bool)> {
+        let exprs = &self.kernel.body.exprs;
+        let (x, swap) = match exprs[x] {
+            Expr::Transpose(inner) => (inner, true),
+            _ => (x, false),
+        };
+        let Expr::Local(id) = exprs[x] else { return None };
+        if id == into {
+            return None;
+        }
+        let (mem, bounds) = self.tile_place(id)?;
+        Some(((mem, self.load_box(&bounds)), swap))
+    }
+
+    fn evaluated_operand(
+        &self,
+        x: ExprId,
+        into: LocalId,
+        precision: Precision,
+    ) -> Result<(TileMem<'c>, Vec<Bound<'c>>)> {
+        let shape = self.kernel.body.type_of(x).shape().to_vec();
         let bounds = self.box_of(x)?;
+        let elem = self.accumulator(into);
         let mem = self.new_tile(elem, &shape);
         self.each_vector(&shape, &bounds, &mut |step| {
             let v = self.eval(x, step.pos, step.lanes)?;
-            let v = self.e.widen(self.e.convert(v, elem, false), step.lanes);
+            let v = self.e.widen(self.factor(v, elem, precision), step.lanes);
             self.e.store_val(self.tile_address(&mem, step.pos), v);
             Ok(())
         })?;
         Ok((mem, bounds))
+    }
+
+    /// One factor in the accumulator's type.
+    fn factor(&self, v: Val<'c>, elem: Elem, precision: Precision) -> Val<'c> {
+        let v = self.e.convert(v, elem, false);
+        if precision == Precision::Full { v } else { self.e.tf32(v) }
     }
 
     /// Register block for a product of `m` rows: fills the register file, and divides the rows where it can.

@@ -86,10 +86,13 @@ fn function<'c>(
     let e: &Emit<'c> = emit;
     let mut frame = Frame::new(e, program, kernel, machine, words, scratch);
     frame.bind_words()?;
+    frame.engines = frame.make_engines();
     let mut result = Ok(());
     e.for_(begin, end, e.int(1), |block| {
         frame.set_grid(block);
-        result = if kernel.threads.is_some() { frame.threaded_body() } else { frame.stmts(&kernel.stmts) };
+        frame.start_engines();
+        result = frame.crew_block(&kernel.stmts, &|_| true);
+        frame.check_engines();
     });
     result?;
     let abi = CpuAbi {

@@ -36,14 +36,12 @@ impl<'a, 'c> Frame<'a, 'c> {
             let shape: &[u32] = if ty.shape().is_empty() { &[1] } else { ty.shape() };
             let own = self.new_tile(held, shape);
             self.fill_identity(comb, part, &own)?;
-            if self.kernel.threads.is_some() {
+            if self.crew.get().threaded {
                 let extent = own.shape[0] as i64 * own.strides[0];
                 let bytes = (extent as u64 * scratch_bytes(held) as u64).next_multiple_of(64);
                 let base = self.reserve(bytes * self.thread_count() as u64);
                 let first = TileMem { base, ..own.clone() };
-                self.each_index(self.thread_count(), &mut |t| {
-                    self.fill_identity(comb, part, &self.of_thread(&first, bytes, t))
-                })?;
+                self.each_index(&mut |t| self.fill_identity(comb, part, &self.of_thread(&first, bytes, t)))?;
                 mem.threads.push((first, bytes));
             }
             mem.block.push(own);
@@ -60,9 +58,12 @@ impl<'a, 'c> Frame<'a, 'c> {
         })
     }
 
-    fn each_index(&self, n: u32, f: &mut dyn FnMut(super::emit::Int<'c>) -> Result<()>) -> Result<()> {
+    /// Runs `f` with the number of each thread of the block or role.
+    fn each_index(&self, f: &mut dyn FnMut(super::emit::Int<'c>) -> Result<()>) -> Result<()> {
         let mut result = Ok(());
-        self.e.for_(self.e.int(0), self.e.int(n as i64), self.e.int(1), |i| result = f(i));
+        let crew = self.crew.get();
+        let (from, to) = (self.e.int(crew.from as i64), self.e.int(crew.to as i64));
+        self.e.for_(from, to, self.e.int(1), |i| result = f(i));
         result
     }
 
@@ -161,7 +162,7 @@ impl<'a, 'c> Frame<'a, 'c> {
         let comb = self.reducer_comb(id);
         if !mem.threads.is_empty() {
             let shape = mem.block[0].shape.clone();
-            self.each_index(self.thread_count(), &mut |t| {
+            self.each_index(&mut |t| {
                 self.each_element(&self.full(&shape), &mut |step| {
                     let of = |(first, bytes): &(TileMem<'c>, u64)| {
                         self.load_tile(&self.of_thread(first, *bytes, t), step.pos, 1)

@@ -8,9 +8,7 @@ use super::frame::{Frame, TensorRef, TileMem, per_unit};
 use super::tile::Step;
 use super::value::{Val, scratch_bytes};
 use inkwell::{AtomicOrdering, AtomicRMWBinOp};
-use pantile_abi::DType;
 use pantile_ir::program::{BufferId, Elem, Expr, ExprId, Home, LocalId, Mem, PackOrder, Region, RegionAxis};
-use pantile_ir::span::Span;
 
 /// How one axis of the memory follows the tile's position.
 enum Axis<'c> {
@@ -61,11 +59,11 @@ impl<'a, 'c> Frame<'a, 'c> {
                 let elem = Elem::D(b.elem);
                 Ok((self.scaled(self.buffer_base(id), off, elem), elem))
             }
-            Mem::Slot { .. } => Err(CpuError::unsupported("a ring slot", RING_HELP, self.kernel.span)),
+            Mem::Slot { token, field } => Ok(self.slot_address(token, field, at)),
         }
     }
 
-    fn scaled(&self, base: Ptr<'c>, elements: Int<'c>, elem: Elem) -> Ptr<'c> {
+    pub fn scaled(&self, base: Ptr<'c>, elements: Int<'c>, elem: Elem) -> Ptr<'c> {
         self.e.offset(base, self.e.mul(elements, self.e.int(scratch_bytes(elem) as i64)))
     }
 
@@ -173,10 +171,7 @@ impl<'a, 'c> Frame<'a, 'c> {
 
     // ---- regions
 
-    fn window(&self, region: &Region, span: Span) -> Result<Window<'c>> {
-        if let Mem::Slot { .. } = region.mem {
-            return Err(CpuError::unsupported("a ring slot", RING_HELP, span));
-        }
+    fn window(&self, region: &Region) -> Result<Window<'c>> {
         let dims = self.mem_dims(region.mem);
         let mut w = Window { mem: region.mem, axes: Vec::new(), shape: Vec::new(), bounds: Vec::new() };
         let mut alive = self.e.bool(true);
@@ -277,27 +272,47 @@ impl<'a, 'c> Frame<'a, 'c> {
         match w.mem {
             Mem::Tensor(id) => self.e.known(self.tensors[&id].strides[axis]) == Some(1),
             Mem::Buffer(id) => axis + 1 == self.buffer(id).shape.len(),
-            Mem::Slot { .. } => false,
+            Mem::Slot { token, field } => axis + 1 == self.slot_field(token, field).shape.len(),
         }
     }
 
     /// `let t = A[…] pad v`
-    pub fn read_region(&self, to: LocalId, from: &Region, pad: Option<ExprId>, span: Span) -> Result<()> {
+    pub fn read_region(&self, to: LocalId, from: &Region, pad: Option<ExprId>) -> Result<()> {
         let Some((mem, box_mem)) = self.tile_place(to) else {
             return Err(CpuError::Llvm("a region read needs a tile".into()));
         };
-        let w = self.window(from, span)?;
+        let w = self.window(from)?;
+        let bounds = self.read_window(&w, &mem, pad)?;
+        self.store_box(&box_mem, &bounds);
+        Ok(())
+    }
+
+    /// A region as a tile of its own.
+    pub fn fetch(&self, from: &Region, pad: Option<ExprId>) -> Result<(TileMem<'c>, Vec<Bound<'c>>)> {
+        let w = self.window(from)?;
+        let mem = self.new_tile(self.mem_elem(from.mem), &w.shape);
+        let bounds = self.read_window(&w, &mem, pad)?;
+        Ok((mem, bounds))
+    }
+
+    fn mem_elem(&self, mem: Mem) -> Elem {
+        match mem {
+            Mem::Tensor(id) => self.tensors[&id].elem,
+            Mem::Buffer(id) => Elem::D(self.buffer(id).elem),
+            Mem::Slot { token, field } => self.slot_field(token, field).elem,
+        }
+    }
+
+    fn read_window(&self, w: &Window<'c>, mem: &TileMem<'c>, pad: Option<ExprId>) -> Result<Vec<Bound<'c>>> {
         if let Some(pad) = pad {
             let v = self.scalar(pad)?;
             self.each_vector(&mem.shape, &self.full(&mem.shape), &mut |step| {
-                self.e.store_val(self.tile_address(&mem, step.pos), self.e.widen(v, step.lanes));
+                self.e.store_val(self.tile_address(mem, step.pos), self.e.widen(v, step.lanes));
                 Ok(())
             })?;
         }
-        self.load_window(&w, &mem, pad.is_some())?;
-        let bounds = if pad.is_some() { self.full(&mem.shape) } else { w.bounds };
-        self.store_box(&box_mem, &bounds);
-        Ok(())
+        self.load_window(w, mem, pad.is_some())?;
+        Ok(if pad.is_some() { self.full(&mem.shape) } else { w.bounds.clone() })
     }
 
     fn load_window(&self, w: &Window<'c>, mem: &TileMem<'c>, keep_rest: bool) -> Result<()> {
@@ -353,8 +368,8 @@ impl<'a, 'c> Frame<'a, 'c> {
     }
 
     /// `A[…] = e`: the valid elements of `e` that lie in the region.
-    pub fn write_region(&self, to: &Region, value: ExprId, span: Span) -> Result<()> {
-        let w = self.window(to, span)?;
+    pub fn write_region(&self, to: &Region, value: ExprId) -> Result<()> {
+        let w = self.window(to)?;
         let shape = self.kernel.body.type_of(value).shape().to_vec();
         let bounds = if shape.is_empty() {
             w.bounds.clone()
@@ -371,16 +386,33 @@ impl<'a, 'c> Frame<'a, 'c> {
             };
             Ok(self.e.widen(v, step.lanes))
         };
-        if !self.unit_stride(&w) {
-            return self.each_element(&bounds, &mut |step| {
+        self.store_window(&w, &bounds, &get)
+    }
+
+    /// `copy.async`: the elements of one region to another.
+    pub fn copy_region(&self, from: &Region, to: &Region, pad: Option<ExprId>) -> Result<()> {
+        let (tile, bounds) = self.fetch(from, pad)?;
+        let w = self.window(to)?;
+        let bounds = self.intersect(&w.bounds, &bounds);
+        self.store_window(&w, &bounds, &|step| Ok(self.load_tile(&tile, step.pos, step.lanes)))
+    }
+
+    fn store_window(
+        &self,
+        w: &Window<'c>,
+        bounds: &[Bound<'c>],
+        get: &dyn Fn(&Step<'_, 'c>) -> Result<Val<'c>>,
+    ) -> Result<()> {
+        if !self.unit_stride(w) {
+            return self.each_element(bounds, &mut |step| {
                 let v = get(&step)?;
-                let (at, _) = self.window_index(&w, &step);
+                let (at, _) = self.window_index(w, &step);
                 self.store_element(w.mem, &at, v)
             });
         }
-        self.each_vector(&w.shape, &bounds, &mut |step| {
+        self.each_vector(&w.shape, bounds, &mut |step| {
             let v = get(&step)?;
-            let (at, _) = self.window_index(&w, &step);
+            let (at, _) = self.window_index(w, &step);
             if step.lanes == 1 {
                 return self.store_element(w.mem, &at, v);
             }
@@ -414,10 +446,9 @@ impl<'a, 'c> Frame<'a, 'c> {
         &self,
         region: &Region,
         inner: Option<&[Bound<'c>]>,
-        span: Span,
         f: &mut EachElement<'_, 'c>,
     ) -> Result<()> {
-        let w = self.window(region, span)?;
+        let w = self.window(region)?;
         let bounds = match inner {
             Some(b) => self.intersect(&w.bounds, b),
             None => w.bounds.clone(),
@@ -434,15 +465,8 @@ impl<'a, 'c> Frame<'a, 'c> {
     }
 }
 
-const RING_HELP: &str = "run it on the interpreter, or write the loop without an explicit ring";
-
 impl<'c> super::emit::Emit<'c> {
     fn and_low4(&self, v: Int<'c>) -> Int<'c> {
         self.b.build_and(v, v.get_type().const_int(15, false), "").unwrap()
     }
-}
-
-/// 4-bit types take a byte each in scratch, so only tensors are ever packed.
-pub fn is_nibble(elem: Elem) -> bool {
-    matches!(elem, Elem::D(DType::I4 | DType::U4))
 }

@@ -1,12 +1,28 @@
 //! Statements, run for the block or for one thread.
 
-use super::emit::Int;
+use super::emit::{Emit, Int, Ptr};
 use super::error::{CpuError, Result};
 use super::frame::{Frame, Place};
 use super::value::Val;
 use inkwell::basic_block::BasicBlock;
-use pantile_ir::program::{Block, Elem, ExprId, LocalId, Op, Segment, Stmt, StmtKind, Text};
-use pantile_ir::span::Span;
+use pantile_ir::codes;
+use pantile_ir::program::{Block, Carry, ExprId, LocalId, MatOperand, Op, Segment, Stmt, StmtKind};
+
+/// A constant, or a stack slot.
+#[derive(Clone, Copy)]
+enum Kept<'c> {
+    Known(Int<'c>),
+    Slot(Ptr<'c>),
+}
+
+impl<'c> Kept<'c> {
+    fn get(self, e: &Emit<'c>) -> Int<'c> {
+        match self {
+            Kept::Known(v) => v,
+            Kept::Slot(p) => e.load_int(p),
+        }
+    }
+}
 
 /// Where `break` and `continue` go.
 #[derive(Clone, Copy)]
@@ -21,8 +37,13 @@ impl<'a, 'c> Frame<'a, 'c> {
     }
 
     pub fn stmt(&self, s: &Stmt) -> Result<()> {
+        self.at_stmt(s);
         match &s.kind {
-            StmtKind::Let { local, value } | StmtKind::Assign { local, value } => self.assign(*local, *value),
+            StmtKind::Let { local, value } => self.assign(*local, *value),
+            StmtKind::Assign { local, value } => {
+                self.changes(*local);
+                self.assign(*local, *value)
+            }
             StmtKind::Declare { local } => {
                 self.declare(*local);
                 Ok(())
@@ -32,7 +53,10 @@ impl<'a, 'c> Frame<'a, 'c> {
                 Ok(())
             }
             StmtKind::Reducer { reducer } => self.start_reducer(*reducer),
-            StmtKind::Update { local, op, value } => self.update(*local, *op, *value),
+            StmtKind::Update { local, op, value } => {
+                self.changes(*local);
+                self.update(*local, *op, *value)
+            }
             StmtKind::Store { mem, index, value } => {
                 let mut at = Vec::with_capacity(index.len());
                 for &i in index {
@@ -41,13 +65,10 @@ impl<'a, 'c> Frame<'a, 'c> {
                 let v = self.scalar(*value)?;
                 self.store_element(*mem, &at, v)
             }
-            StmtKind::Op { results, op } => self.op(results, op, s.span),
+            StmtKind::Op { results, op } => self.op(results, op),
             StmtKind::If { cond, then, other } => self.branch(*cond, |f| f.stmts(then), |f| f.stmts(other)),
             StmtKind::For { var, named, segments, carry, body, .. } => {
-                if !carry.is_empty() {
-                    return Err(rings(s.span));
-                }
-                self.for_segments(*var, named, segments, &mut |f| f.stmts(body))
+                self.for_loop(*var, named, segments, carry, &mut |f| f.stmts(body))
             }
             StmtKind::While { cond, body } => self.while_loop(*cond, &mut |f| f.stmts(body)),
             StmtKind::Parallel { vars, extents, body } => {
@@ -59,7 +80,11 @@ impl<'a, 'c> Frame<'a, 'c> {
             }
             StmtKind::Break => self.leave(|l| l.exit),
             StmtKind::Continue => self.leave(|l| l.next),
-            StmtKind::Next { .. } | StmtKind::Roles(_) => Err(rings(s.span)),
+            StmtKind::Next { carry, value } => {
+                self.next_token(*carry, *value);
+                Ok(())
+            }
+            StmtKind::Roles(roles) => self.roles(roles),
         }
     }
 
@@ -86,63 +111,66 @@ impl<'a, 'c> Frame<'a, 'c> {
     }
 
     /// The ranges of a loop, one after another, the body once for each with that range's constants. All bounds are
-    /// read first; `break` leaves all of them.
-    pub fn for_segments(
+    /// read first; `break` leaves all of them. The variable and whatever else outlives an iteration stand in stack slots: a
+    /// role may be left and entered again in the middle of the body.
+    pub fn for_loop(
         &self,
         var: LocalId,
         named: &[LocalId],
         segments: &[Segment],
-        body: &mut dyn FnMut(&Self) -> Result<()>,
-    ) -> Result<()> {
-        let mut bounds = Vec::with_capacity(segments.len());
-        for s in segments {
-            bounds.push([self.index_expr(s.lo)?, self.index_expr(s.hi)?, self.index_expr(s.step)?]);
-        }
-        let end = (segments.len() > 1).then(|| self.e.block("end"));
-        for (s, bounds) in segments.iter().zip(bounds) {
-            self.for_loop(var, bounds, end, &mut |f| {
-                for (&local, &value) in named.iter().zip(&s.values) {
-                    f.set_scalar(local, f.scalar(value)?);
-                }
-                body(f)
-            })?;
-        }
-        if let Some(end) = end {
-            self.e.b.build_unconditional_branch(end).unwrap();
-            self.e.b.position_at_end(end);
-        }
-        Ok(())
-    }
-
-    /// One range of a loop; the variable lives in its stack slot. `leave` is where `break` goes, behind the loop if
-    /// nothing else is said.
-    fn for_loop(
-        &self,
-        var: LocalId,
-        [lo, hi, step]: [Int<'c>; 3],
-        leave: Option<BasicBlock<'c>>,
+        carry: &[Carry],
         body: &mut dyn FnMut(&Self) -> Result<()>,
     ) -> Result<()> {
         let e = self.e;
+        let mut ranges = Vec::with_capacity(segments.len());
+        for seg in segments {
+            let (lo, hi, step) =
+                (self.index_expr(seg.lo)?, self.index_expr(seg.hi)?, self.index_expr(seg.step)?);
+            if e.known(step).is_none_or(|n| n <= 0) {
+                let stop = self.fault(codes::BAD_STEP, "the step of a loop must be positive".into());
+                self.go_on_if(e.lt(e.int(0), step), stop);
+            }
+            ranges.push([lo, hi, step].map(|v| self.kept(v)));
+        }
+        self.carry_in(carry);
         let i = e.alloca(e.i64(), "i");
-        e.store(i, lo, 8);
-        let (head, run, next, exit) = (e.block("for"), e.block("body"), e.block("next"), e.block("end"));
-        e.b.build_unconditional_branch(head).unwrap();
-        e.b.position_at_end(head);
-        let at = e.load(e.i64(), i, 8).into_int_value();
-        e.b.build_conditional_branch(e.lt(at, hi), run, exit).unwrap();
-        e.b.position_at_end(run);
-        self.set_scalar(var, Val::index(at));
-        self.loops.borrow_mut().push(LoopEnds { next, exit: leave.unwrap_or(exit) });
-        let result = body(self);
-        self.loops.borrow_mut().pop();
-        e.b.build_unconditional_branch(next).unwrap();
-        e.b.position_at_end(next);
-        let at = e.load(e.i64(), i, 8).into_int_value();
-        e.store(i, e.add(at, step), 8);
-        e.b.build_unconditional_branch(head).unwrap();
+        let exit = e.block("end");
+        for (seg, [lo, hi, step]) in segments.iter().zip(ranges) {
+            let (head, run, next, done) = (e.block("for"), e.block("body"), e.block("next"), e.block("done"));
+            e.store(i, lo.get(e), 8);
+            e.jump(head);
+            e.b.position_at_end(head);
+            let at = e.load_int(i);
+            e.jump_if(e.lt(at, hi.get(e)), run, done);
+            e.b.position_at_end(run);
+            self.set_scalar(var, Val::index(at));
+            for (&local, &value) in named.iter().zip(&seg.values) {
+                self.set_scalar(local, self.scalar(value)?);
+            }
+            self.loops.borrow_mut().push(LoopEnds { next, exit });
+            let result = body(self);
+            self.loops.borrow_mut().pop();
+            result?;
+            e.jump(next);
+            e.b.position_at_end(next);
+            self.carry_on(carry);
+            e.count(i, step.get(e));
+            e.jump(head);
+            e.b.position_at_end(done);
+        }
+        e.jump(exit);
         e.b.position_at_end(exit);
-        result
+        Ok(())
+    }
+
+    /// A value that is still there after a role was left and entered again.
+    fn kept(&self, v: Int<'c>) -> Kept<'c> {
+        if self.e.known(v).is_some() {
+            return Kept::Known(v);
+        }
+        let p = self.e.alloca(self.e.i64(), "kept");
+        self.e.store(p, v, 8);
+        Kept::Slot(p)
     }
 
     pub fn while_loop(&self, cond: ExprId, body: &mut dyn FnMut(&Self) -> Result<()>) -> Result<()> {
@@ -189,85 +217,85 @@ impl<'a, 'c> Frame<'a, 'c> {
         result
     }
 
-    fn op(&self, results: &[LocalId], op: &Op, span: Span) -> Result<()> {
+    fn op(&self, results: &[LocalId], op: &Op) -> Result<()> {
         match op {
-            Op::Read { from, pad } => self.read_region(results[0], from, *pad, span),
-            Op::Write { to, value } => self.write_region(to, *value, span),
-            Op::Gemm { a, b, into, init, .. } => self.gemm(*a, *b, *into, *init, span),
+            Op::Read { from, pad } => self.read_region(results[0], from, *pad),
+            Op::Write { to, value } => self.write_region(to, *value),
+            Op::Gemm { a, b, into, init, precision } => {
+                self.changes(*into);
+                let [a, b] = [a, b].map(|&x| MatOperand::Value(x));
+                self.gemm(&a, &b, *into, *init, *precision)
+            }
             Op::Reduce { comb, inputs, axis } => self.reduce(*comb, inputs, *axis, results),
             Op::Scan { comb, inputs, axis, reverse, exclusive } => {
                 self.scan(*comb, inputs, *axis as usize, *reverse, *exclusive, results)
             }
             Op::Fold { reducer, index, values } => self.fold_reducer(*reducer, index, values),
             Op::Join { reducer } => self.join_reducer(*reducer, results),
-            Op::AllReduce { comb, inputs, over } => self.all_reduce(*comb, inputs, over, results, span),
+            Op::AllReduce { comb, inputs, over } => self.all_reduce(*comb, inputs, over, results),
             Op::Shuffle { kind, value, lane, width } => {
                 self.shuffle(*kind, *value, *lane, *width, results[0])
             }
-            Op::Vote { kind, cond, team } => self.vote(*kind, *cond, *team, results[0], span),
+            Op::Vote { kind, cond, team } => self.vote(*kind, *cond, *team, results[0]),
             Op::Once { value } => self.once(*value, results[0]),
-            Op::Barrier { .. } => Ok(()),
+            Op::Barrier { team } => {
+                self.barrier(*team);
+                Ok(())
+            }
             Op::Atomic { op, at, value, expected } => {
-                self.atomic(*op, at, *value, *expected, results.first().copied(), span)
+                self.atomic(*op, at, *value, *expected, results.first().copied())
             }
             Op::Print { parts } => self.print(parts),
             Op::Assert { cond, message } => self.assert(*cond, message),
-            Op::Acquire { .. }
-            | Op::Wait { .. }
-            | Op::Commit { .. }
-            | Op::Release { .. }
-            | Op::Await { .. }
-            | Op::Take { .. }
-            | Op::Pass { .. }
-            | Op::CopyAsync { .. }
-            | Op::Issue { .. }
-            | Op::Fence { .. } => Err(rings(span)),
+            Op::Acquire { ring } => {
+                self.acquire(*ring, results[0]);
+                Ok(())
+            }
+            Op::Wait { ring } => {
+                self.wait(*ring, results[0]);
+                Ok(())
+            }
+            Op::Commit { token } => {
+                self.commit(*token);
+                Ok(())
+            }
+            Op::Release { token } => {
+                self.release(*token);
+                Ok(())
+            }
+            Op::Take { turn } => {
+                self.take_turn(*turn);
+                Ok(())
+            }
+            Op::Pass { turn } => {
+                self.pass_turn(*turn);
+                Ok(())
+            }
+            // Engines have done their work when they are told of it: nobody may look before the slot's `wait` or the
+            // queue's `await`, so nobody can tell. What is left to order is done by the order of the code.
+            Op::CopyAsync { from, to, pad, .. } => self.copy_region(from, to, *pad),
+            Op::Issue { a, b, into, init, precision, .. } => {
+                self.changes(*into);
+                self.gemm(a, b, *into, *init, *precision)
+            }
+            Op::Await { .. } | Op::Fence { .. } => Ok(()),
         }
     }
 
     fn assert(&self, cond: ExprId, message: &str) -> Result<()> {
         let c = self.scalar(cond)?.int();
-        let code = self.fault(format!("assertion failed: {message}"));
+        let stop = self.fault(codes::ASSERT_FAILED, format!("assertion failed: {message}"));
+        self.go_on_if(c, stop);
+        Ok(())
+    }
+
+    /// Stops the kernel with this fault unless the condition holds.
+    pub fn go_on_if(&self, cond: Int<'c>, fault: Int<'c>) {
         let e = self.e;
         let (stop, on) = (e.block("fault"), e.block("on"));
-        e.b.build_conditional_branch(c, on, stop).unwrap();
+        e.jump_if(cond, on, stop);
         e.b.position_at_end(stop);
-        e.b.build_return(Some(&e.int(code as i64))).unwrap();
+        e.b.build_return(Some(&fault)).unwrap();
         e.b.position_at_end(on);
-        Ok(())
     }
-
-    fn print(&self, parts: &[Text]) -> Result<()> {
-        let e = self.e;
-        for part in parts {
-            match part {
-                Text::Str(s) => {
-                    let text = e.b.build_global_string_ptr(s, "text").unwrap().as_pointer_value();
-                    let len = e.int(s.len() as i64);
-                    let types = [e.ptr_type().into(), e.i64().into()];
-                    e.call_extern("pantile_print_text", None, &[text.into(), len.into()], &types);
-                }
-                Text::Value(x) => {
-                    let v = self.scalar(*x)?;
-                    if v.is_float() {
-                        let v = e.convert(v, Elem::D(pantile_abi::DType::F64), false);
-                        e.call_extern("pantile_print_float", None, &[v.v.into()], &[e.ctx.f64_type().into()]);
-                    } else {
-                        let v = e.convert(v, Elem::D(pantile_abi::DType::I64), false);
-                        e.call_extern("pantile_print_int", None, &[v.v.into()], &[e.i64().into()]);
-                    }
-                }
-            }
-        }
-        e.call_extern("pantile_print_end", None, &[], &[]);
-        Ok(())
-    }
-}
-
-fn rings(span: Span) -> CpuError {
-    CpuError::unsupported(
-        "an explicit ring, queue, turn or role",
-        "run it with --target interp, or write the loop without them and let the plan choose",
-        span,
-    )
 }

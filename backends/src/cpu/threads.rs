@@ -8,6 +8,7 @@
 
 use super::error::Result;
 use super::frame::{Frame, Place, ThreadAt};
+use super::roles::Crew;
 use super::value::scratch_bytes;
 use pantile_ir::program::{
     Block, Elem, Expr, ExprId, Home, LocalId, LocalKind, Mem, Op, Over, Place as AtomicPlace, Stmt, StmtKind,
@@ -57,11 +58,15 @@ impl Touched {
 }
 
 impl<'a, 'c> Frame<'a, 'c> {
-    pub fn threaded_body(&self) -> Result<()> {
-        let nodes = self.split(&self.kernel.stmts);
+    /// The code of a block or role; `own` are the locals that it declares.
+    pub fn crew_block(&self, block: &Block, own: &dyn Fn(LocalId) -> bool) -> Result<()> {
+        if !self.crew.get().threaded {
+            return self.stmts(block);
+        }
+        let nodes = self.split(block);
         let mut homes = Homes::default();
         homes.visit(self, &nodes);
-        for id in homes.arrays() {
+        for id in homes.arrays().into_iter().filter(|&id| own(id)) {
             let elem = self.kernel.body.locals[id].ty.elem().unwrap_or(Elem::Index);
             let bytes = scratch_bytes(elem) as u64 * self.thread_count() as u64;
             let base = self.reserve(bytes);
@@ -145,7 +150,7 @@ impl<'a, 'c> Frame<'a, 'c> {
             StmtKind::Buffer { buffer } => self.buffer(*buffer).home != Home::Thread,
             StmtKind::Reducer { .. } | StmtKind::Parallel { .. } | StmtKind::Roles(_) => true,
             // reached only where the loop itself stands outside the thread loops
-            StmtKind::Break | StmtKind::Continue => true,
+            StmtKind::Break | StmtKind::Continue | StmtKind::Next { .. } => true,
             StmtKind::Op { op, .. } => match op {
                 Op::Atomic { at, .. } => matches!(at, AtomicPlace::Region(_)),
                 Op::Fold { values, .. } => values.iter().any(|&v| self.kernel.body.type_of(v).is_tile()),
@@ -214,25 +219,34 @@ impl<'a, 'c> Frame<'a, 'c> {
             Node::Collective(s) => self.stmt(s),
             Node::If { stmt, then, other } => {
                 let StmtKind::If { cond, .. } = &stmt.kind else { return Ok(()) };
+                self.at_stmt(stmt);
                 self.as_thread_zero(|f| {
                     f.branch(*cond, |f| f.outside(|f| f.nodes(then)), |f| f.outside(|f| f.nodes(other)))
                 })
             }
-            Node::Loop { stmt, body } => match &stmt.kind {
-                StmtKind::For { var, named, segments, .. } => self.as_thread_zero(|f| {
-                    f.for_segments(*var, named, segments, &mut |f| f.outside(|f| f.nodes(body)))
-                }),
-                StmtKind::While { cond, .. } => {
-                    self.as_thread_zero(|f| f.while_loop(*cond, &mut |f| f.outside(|f| f.nodes(body))))
-                }
-                _ => Ok(()),
-            },
+            Node::Loop { stmt, body } => {
+                self.at_stmt(stmt);
+                self.outer_loop(stmt, body)
+            }
+        }
+    }
+
+    fn outer_loop(&self, stmt: &Stmt, body: &[Node<'_>]) -> Result<()> {
+        match &stmt.kind {
+            StmtKind::For { var, named, segments, carry, .. } => self.as_thread_zero(|f| {
+                f.for_loop(*var, named, segments, carry, &mut |f| f.outside(|f| f.nodes(body)))
+            }),
+            StmtKind::While { cond, .. } => {
+                self.as_thread_zero(|f| f.while_loop(*cond, &mut |f| f.outside(|f| f.nodes(body))))
+            }
+            _ => Ok(()),
         }
     }
 
     /// Uniform conditions and bounds are read as the first thread sees them.
     pub fn as_thread_zero<R>(&self, f: impl FnOnce(&Self) -> R) -> R {
-        self.with_thread(Some(ThreadAt { linear: self.e.int(0) }), f)
+        let first = self.e.int(self.crew.get().from as i64);
+        self.with_thread(Some(ThreadAt { linear: first }), f)
     }
 
     fn outside<R>(&self, f: impl FnOnce(&Self) -> R) -> R {
@@ -246,11 +260,12 @@ impl<'a, 'c> Frame<'a, 'c> {
         r
     }
 
-    /// A loop over the threads of the block.
+    /// A loop over the threads of the block or role.
     pub fn each_thread(&self, f: &mut dyn FnMut(&Self) -> Result<()>) -> Result<()> {
         let mut result = Ok(());
-        let n = self.e.int(self.thread_count() as i64);
-        self.e.for_(self.e.int(0), n, self.e.int(1), |t| {
+        let crew = self.crew.get();
+        let (from, to) = (self.e.int(crew.from as i64), self.e.int(crew.to as i64));
+        self.e.for_(from, to, self.e.int(1), |t| {
             result = self.with_thread(Some(ThreadAt { linear: t }), |this| f(this));
         });
         result
@@ -258,11 +273,18 @@ impl<'a, 'c> Frame<'a, 'c> {
 
     /// The teams of a collective as (outer count, inner count, linear thread of (outer, inner)).
     pub fn members(&self, over: &Over) -> Members {
-        let total = self.thread_count();
+        let (total, crew) = (self.thread_count(), self.crew.get());
         match over {
-            Over::Team(Team::Warp) => Members::consecutive(total, self.machine.warp),
-            Over::Team(Team::Group) => Members::consecutive(total, self.machine.group),
-            Over::Team(_) => Members::consecutive(total, total),
+            Over::Team(Team::Warp) => Members::consecutive(total, self.machine.warp, crew),
+            Over::Team(Team::Group) => Members::consecutive(total, self.machine.group, crew),
+            // whatever is larger than a role's threads ends with them
+            Over::Team(Team::Block | Team::Cluster | Team::Named(_)) => Members {
+                outer: vec![(1, 0)],
+                inner: vec![(crew.to - crew.from, 1)],
+                first: crew.from,
+                from: crew.from,
+                to: crew.to,
+            },
             Over::Axes(axes) => {
                 let all = self.kernel.threads.as_ref().map(|t| t.axes.as_slice()).unwrap_or_default();
                 let mut strides = vec![1u32; all.len()];
@@ -276,7 +298,9 @@ impl<'a, 'c> Frame<'a, 'c> {
                 Members {
                     outer: outer.into_iter().map(digit).collect(),
                     inner: inner.into_iter().map(digit).collect(),
-                    limit: total,
+                    first: 0,
+                    from: crew.from,
+                    to: crew.to,
                 }
             }
         }
@@ -287,14 +311,23 @@ impl<'a, 'c> Frame<'a, 'c> {
 pub struct Members {
     pub outer: Vec<(u32, u32)>,
     pub inner: Vec<(u32, u32)>,
-    /// threads of the block; a last team may be ragged
-    pub limit: u32,
+    /// the thread where all digits are 0
+    pub first: u32,
+    /// threads that are there; a team may be ragged
+    pub from: u32,
+    pub to: u32,
 }
 
 impl Members {
-    fn consecutive(total: u32, size: u32) -> Members {
+    fn consecutive(total: u32, size: u32, crew: Crew) -> Members {
         let size = size.min(total).max(1);
-        Members { outer: vec![(total.div_ceil(size), size)], inner: vec![(size, 1)], limit: total }
+        let outer = vec![(total.div_ceil(size), size)];
+        Members { outer, inner: vec![(size, 1)], first: 0, from: crew.from, to: crew.to }
+    }
+
+    /// Every member of every team is there.
+    pub fn whole(&self) -> bool {
+        self.teams() * self.size() == self.to - self.from
     }
 
     pub fn teams(&self) -> u32 {

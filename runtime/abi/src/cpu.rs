@@ -11,15 +11,27 @@ use crate::{ArgValue, BoundArgs, ScalarValue};
 /// unspecified). Gives 0, or 1 + the number of the fault in [`CpuAbi::faults`] that stopped it.
 pub type CpuEntry = unsafe extern "C" fn(words: *const u64, begin: u64, end: u64, scratch: *mut u8) -> u64;
 
+/// One thing that may stop a kernel.
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct CpuFault {
+    /// One sentence, lower case, no full stop.
+    pub message: String,
+    /// The rule that is broken: `717` prints as `P0717`.
+    pub code: u16,
+    /// The statement at fault, by its number in the kernel's text (outer statements first), for who has the text.
+    #[serde(default)]
+    pub statement: Option<u32>,
+}
+
 /// What the caller must know beside the function, part of a kernel's contract.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct CpuAbi {
     /// Bytes of scratch for one running range.
     #[serde(default)]
     pub scratch: u64,
-    /// Messages of what may stop the kernel (failed asserts, indices outside a tensor).
+    /// What may stop the kernel: failed asserts, roles that wait for one another.
     #[serde(default)]
-    pub faults: Vec<String>,
+    pub faults: Vec<CpuFault>,
     /// Features the code uses, as the compiler names them; the host must have them all.
     #[serde(default)]
     pub features: Vec<String>,

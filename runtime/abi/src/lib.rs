@@ -16,7 +16,7 @@ mod program;
 mod tensor;
 
 pub use bind::{BindError, BindRule, BoundArgs, Signature, bind, bind_named};
-pub use cpu::{CpuAbi, CpuEntry, cpu_words};
+pub use cpu::{CpuAbi, CpuEntry, CpuFault, cpu_words};
 pub use dtype::{DType, DTypeKind};
 pub use expr::{EvalError, IExpr, IOp, Names, Values};
 pub use infer::{Known, infer_shapes};

@@ -12,6 +12,7 @@ mod functions;
 mod index;
 mod memory;
 mod ops;
+mod roles;
 mod scalars;
 mod state;
 mod stmts;

@@ -311,6 +311,7 @@ pub(super) struct Gen<'c> {
     pub need_full: bool,
     /// Inside of control that differs between threads.
     pub divergent: u32,
+    pub has_roles: bool,
 }
 
 impl<'c> Gen<'c> {
@@ -344,6 +345,7 @@ impl<'c> Gen<'c> {
             uniform: false,
             need_full: false,
             divergent: 0,
+            has_roles: false,
         }
     }
 

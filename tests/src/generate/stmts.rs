@@ -4,7 +4,9 @@ use super::state::{BOOL, Edge, El, Ex, Gen, I32, Mem, Mode, Param, TensorParam, 
 use pantile_abi::DType;
 
 /// Kinds of statement; the first are the plainest.
-const STATEMENTS: usize = 28;
+const STATEMENTS: usize = 30;
+/// How deep control nests.
+const TOP: u32 = 3;
 
 impl Gen<'_> {
     pub fn kernel(&mut self) {
@@ -13,7 +15,7 @@ impl Gen<'_> {
             return self.thread_kernel();
         }
         self.grid_line();
-        let mut depth = 3;
+        let mut depth = TOP;
         self.statements(9, &mut depth);
         self.results();
     }
@@ -132,6 +134,7 @@ impl Gen<'_> {
             25 => self.update_in_place(),
             26 => self.tuple_reducer(),
             27 => self.swap(),
+            28 | 29 if *depth == TOP && !self.has_roles => self.roles(),
             _ => self.let_tile(),
         }
     }
@@ -181,7 +184,7 @@ impl Gen<'_> {
         self.bind(el, Vec::new(), e, false);
     }
 
-    fn var_tile(&mut self) {
+    pub fn var_tile(&mut self) {
         let (el, shape) = self.some_tile();
         if self.c.chance(1, 5) {
             // declared first, assigned next
@@ -311,7 +314,7 @@ impl Gen<'_> {
 
     // ---- stores -------------------------------------------------------------------------------------------------
 
-    fn store_something(&mut self) {
+    pub fn store_something(&mut self) {
         let (el, shape) = self.some_tile();
         let e = self.value(el, &shape, 2);
         let e = self.settle(e, el);
@@ -527,7 +530,7 @@ impl Gen<'_> {
     fn accumulate(&mut self) {
         let el = El::D(self.c.pick(&[DType::F32, DType::I32, DType::F64]));
         let shape = self.shape(2);
-        let name = self.fresh("c");
+        let name = self.fresh("sum");
         self.line(format!("var {name} = zeros {}[{}]", self.ty(el), self.shape_text(&shape)));
         let var = self.fresh("k");
         let (head, lo, hi) = self.loop_head();

@@ -259,6 +259,7 @@ codes! {
     HOST_FEATURE = 763, "a kernel built for another processor";
     LIBRARY = 764, "a library that cannot be loaded";
     COMPILER = 765, "a machine compiler that failed";
+    READ_BACK = 766, "a dump that is another program than it shows";
 
     // 8xx targets and limits
     UNKNOWN_TARGET = 801, "a target that is not known";

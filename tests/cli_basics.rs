@@ -108,3 +108,66 @@ fn new_kernels_are_sound() {
         p.fails(1, &["is there already"], &["new", kind]);
     }
 }
+
+const DOUBLE: &str = "kernel double<T: float>(X: T[N], Y: out T[N]) {
+    grid ceildiv(N, 64) as i
+    Y[i*64 +: 64] = X[i*64 +: 64] * 2
+}
+";
+
+#[test]
+fn passes_are_dumped_by_name_and_read_back() {
+    let p = Place::new();
+    p.write("d.tile", DOUBLE);
+    p.fine(&["emit", "d.tile", "-p", "T=f32", "--target", "sm_80", "--dump-after", "all", "-o", "out"]);
+    for file in ["01-specialise.tile", "02-verify.tile", "03-abi.json"] {
+        assert!(p.path("out").join(file).exists(), "{file}");
+    }
+    let dump = std::fs::read_to_string(p.path("out").join("01-specialise.tile")).unwrap();
+    assert!(dump.contains("Y[i*64 +: 64] = read * 2.0"), "{dump}");
+    p.write("again.tile", &dump);
+    p.fine(&["emit", "again.tile", "--target", "sm_80,sm_90a", "--dump-after", "verify", "-o", "two"]);
+    for arch in ["sm_80", "sm_90a"] {
+        let again = std::fs::read_to_string(p.path("two").join(arch).join("02-verify.tile")).unwrap();
+        assert_eq!(again, dump);
+        assert!(!p.path("two").join(arch).join("01-specialise.tile").exists());
+    }
+    let base = ["emit", "d.tile", "-p", "T=f32", "--target", "sm_80"];
+    let with = |more: &[&'static str]| [&base[..], more].concat();
+    p.fails(
+        1,
+        &["there is no pass `lowr`", "specialise, verify, abi"],
+        &with(&["--dump-after", "lowr", "-o", "x"]),
+    );
+    p.fails(1, &["`lower` does not run for `sm_80`"], &with(&["--dump-after", "lower", "-o", "x"]));
+    p.fails(1, &["--output"], &with(&["--dump-after", "all"]));
+}
+
+#[test]
+fn check_runs_every_pass() {
+    let p = Place::new();
+    p.write("d.tile", DOUBLE);
+    assert!(p.fine(&["check", "d.tile", "--passes", "--target", "sm_80"]).contains("fine"));
+    let entry = ["check", "d.tile::double", "-p", "T=f32", "--passes", "--target", "sm_80"];
+    assert!(p.fine(&entry).contains("fine"));
+    // what only a later pass can refuse
+    p.write(
+        "parts.tile",
+        "kernel k(X: f32[N], Y: out f32[N]) {
+    grid 1 as i
+    team math: 2 groups of 32
+    fragment c: f32[8] over math partial(add, groups)
+    c[:] = X[0 +: 8]
+    Y[0 +: 8] = c[:]
+}
+",
+    );
+    p.fine(&["check", "parts.tile", "--target", "cpu"]);
+    if cfg!(feature = "cpu") {
+        p.fails(
+            1,
+            &["P0830", "`c`, held in 2 parts over groups,"],
+            &["check", "parts.tile", "--target", "cpu", "--passes"],
+        );
+    }
+}

@@ -97,6 +97,7 @@ codes! {
     SCALAR_MODE = 249, "a scalar that would be written";
     TEST = 250, "a test that cannot be run";
     UNFIT_TYPE = 251, "a type that the generics admit and the body does not";
+    KEPT_NAME = 252, "a dim or parameter named like something of the language";
     NO_ENTRY = 291, "a program without an entry";
     OPEN_BLOCK = 292, "blocks that do not match";
     COMBINE_SHAPE = 293, "a combiner whose parts do not match";
@@ -259,6 +260,7 @@ codes! {
     HOST_FEATURE = 763, "a kernel built for another processor";
     LIBRARY = 764, "a library that cannot be loaded";
     COMPILER = 765, "a machine compiler that failed";
+    READ_BACK = 766, "a dump that is another program than it shows";
 
     // 8xx targets and limits
     UNKNOWN_TARGET = 801, "a target that is not known";

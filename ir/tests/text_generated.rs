@@ -12,8 +12,8 @@ use text_support::*;
 
 const NAMES: &[&str] = &[
     "a", "b2", "K", "i", "order", "step", "limit", "seed", "full", "zeros", "wait", "acquire", "ring",
-    "grid", "copy", "barrier", "tile", "acc", "once", "op", "shared", "keep", "where", "plan", "not",
-    "kernel", "stage", "return",
+    "grid", "copy", "barrier", "tile", "acc", "op", "shared", "keep", "where", "plan", "not", "kernel",
+    "stage", "return",
 ];
 
 fn ident() -> impl Strategy<Value = Ident> {

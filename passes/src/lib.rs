@@ -1,3 +1,4 @@
 //! The pipeline, one pass a file. Passes read a target's facts; none knows a vendor's or architecture's name.
 
 pub mod abi;
+pub mod pipeline;

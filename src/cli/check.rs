@@ -3,7 +3,7 @@
 use super::entry::{Entry, Specialise};
 use super::report::{Failure, Session, print, print_json};
 use super::{Exit, Outcome};
-use pantile::driver::{self, compile};
+use pantile::driver::{self, compile, passes};
 use pantile::ir::diag::Diagnostics;
 use pantile::ir::elab::{Library, check_all, tests};
 use pantile::ir::program::Program;
@@ -20,13 +20,17 @@ use pantile::ir::verify::verify;
 Examples:
   pantile check gemm.tile
   pantile check gemm.tile::gemm -p T=f16 -p BM=64 --target sm_90a,cpu
-  pantile check kernels/*.tile --error-format=short")]
+  pantile check kernels/*.tile --error-format=short
+  pantile check gemm.tile --target cpu --passes     every pass, and what it leaves")]
 pub struct Args {
     #[arg(required = true, value_name = "FILE[::NAME]", value_parser = Entry::parse)]
     entries: Vec<Entry>,
     /// Architectures or back ends, with commas.
     #[arg(long, short, value_delimiter = ',')]
     target: Vec<String>,
+    /// Also run every pass of each target, and check what each leaves.
+    #[arg(long)]
+    passes: bool,
     #[command(flatten)]
     specialise: Specialise,
     /// Print JSON: files, targets, numbers of errors and warnings.
@@ -50,7 +54,7 @@ pub fn run(args: &Args, session: &mut Session) -> Outcome {
         match args.specialise.load(&entry.file, session) {
             Err(f) => all.extend(f.diagnostics),
             Ok(library) if entry.name.is_none() && args.specialise.is_plain() => {
-                all.extend(whole(&library, &archs, session));
+                all.extend(whole(&library, &archs, args.passes, session));
             }
             Ok(library) => all.extend(one(args, entry, &library, &archs, session)?),
         }
@@ -83,9 +87,13 @@ fn archs(wanted: &[String], targets: &Targets) -> Result<Vec<Arch>, Failure> {
 }
 
 /// Every item, and the tests.
-fn whole(library: &Library, archs: &[Arch], session: &mut Session) -> Diagnostics {
+fn whole(library: &Library, archs: &[Arch], all_passes: bool, session: &mut Session) -> Diagnostics {
     let archs: Vec<&Arch> = archs.iter().collect();
     let mut judge = |program: &Program, arch: &Arch, _: &Sources| match verify(program, arch) {
+        Ok(_) if all_passes => match passes::after_specialise(program, arch) {
+            Ok((_, warnings)) => warnings,
+            Err(found) => found,
+        },
         Ok(info) => info.warnings,
         Err(found) => found,
     };
@@ -108,6 +116,13 @@ fn one(
     let (request, _) = args.specialise.request(&head);
     let mut found = Diagnostics::new();
     for arch in archs {
+        if args.passes {
+            match passes::dumps(library, &request, arch, &mut session.sources) {
+                Ok((_, warnings)) => found.extend(warnings),
+                Err(errors) => found.extend(errors),
+            }
+            continue;
+        }
         match compile(library, &request, arch, &mut session.sources) {
             Ok(done) => found.extend(done.warnings),
             Err(errors) => found.extend(errors),

@@ -3,11 +3,12 @@
 use super::entry::{Entry, Specialise, usage};
 use super::report::{Failure, Session, print};
 use super::{Exit, Outcome};
-use pantile::driver::{self, Target, compile, native_texts};
+use pantile::driver::{self, Target, compile, native_code, passes};
 use pantile::ir::codes;
+use pantile::ir::elab::{Library, Request};
 use pantile::ir::print as printer;
 use pantile::ir::target::{Backend, Targets};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Print an entry as the compiler sees it: specialised tile text, LLVM IR, assembly, or its launch contract.
 #[derive(clap::Args)]
@@ -15,7 +16,8 @@ use std::path::PathBuf;
 Examples:
   pantile emit gemm.tile::gemm -p T=f16 --stage tile          generics bound, functions inlined
   pantile emit gemm.tile::gemm -p T=f32 --target cpu:x86-64-v3 --stage asm
-  pantile emit norm.tile -p T=f32 --stage abi                 parameters, grid and conditions as JSON")]
+  pantile emit norm.tile -p T=f32 --stage abi                 parameters, grid and conditions as JSON
+  pantile emit norm.tile -p T=f32 --dump-after all -o dumps   what every pass leaves")]
 pub struct Args {
     #[arg(value_name = "FILE[::NAME]", value_parser = Entry::parse)]
     entry: Entry,
@@ -26,9 +28,12 @@ pub struct Args {
     stage: Stage,
     #[command(flatten)]
     specialise: Specialise,
-    /// Write to a file.
+    /// Write to a file; with `--dump-after`, to files in this folder.
     #[arg(long, short)]
     output: Option<PathBuf>,
+    /// Write what a pass leaves, or what each leaves: into the folder of `-o`, as NN-PASS.tile, .json, .ll or .s.
+    #[arg(long, value_name = "PASS|all", conflicts_with = "stage", requires = "output")]
+    dump_after: Option<String>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -51,6 +56,9 @@ pub fn run(args: &Args, session: &mut Session) -> Outcome {
     if let Some((name, _)) = dims.first() {
         return Err(usage(format!("`{name}` is a dim of the launch, nothing that is emitted depends on it")));
     }
+    if let (Some(wanted), Some(folder)) = (&args.dump_after, &args.output) {
+        return dump(args, wanted, folder, &library, &request, &targets, session);
+    }
     let mut text = String::new();
     for target in &args.target {
         let arch = arch(target, &targets)?;
@@ -66,8 +74,8 @@ pub fn run(args: &Args, session: &mut Session) -> Outcome {
                 let message = format!("`{target}` has no LLVM IR and no assembly here");
                 return Err(Failure::new(codes::TARGET_ABSENT, message).help("they exist for `--target cpu`"));
             }
-            Stage::Llvm => native_texts(&entry, &arch)?.0,
-            Stage::Asm => native_texts(&entry, &arch)?.1,
+            Stage::Llvm => native_code(&entry.program, &arch)?.llvm,
+            Stage::Asm => native_code(&entry.program, &arch)?.asm,
         };
     }
     match &args.output {
@@ -75,6 +83,37 @@ pub fn run(args: &Args, session: &mut Session) -> Outcome {
         Some(path) => std::fs::write(path, text).map_err(|e| {
             Failure::new(codes::FILE_ACCESS, format!("cannot write `{}`: {e}", path.display()))
         })?,
+    }
+    Ok(Exit::Fine)
+}
+
+/// What passes leave, a file each; a folder for each target where there are several.
+fn dump(
+    args: &Args,
+    wanted: &str,
+    folder: &Path,
+    library: &Library,
+    request: &Request,
+    targets: &Targets,
+    session: &mut Session,
+) -> Outcome {
+    for target in &args.target {
+        let arch = arch(target, targets)?;
+        if wanted != "all" {
+            passes::find(wanted, &arch)?;
+        }
+        let (dumps, warnings) = passes::dumps(library, request, &arch, &mut session.sources)?;
+        session.show(&warnings);
+        let folder = if args.target.len() > 1 { folder.join(&arch.name) } else { folder.to_path_buf() };
+        let failed = |path: &Path, e: std::io::Error| {
+            Failure::new(codes::FILE_ACCESS, format!("cannot write `{}`: {e}", path.display()))
+        };
+        std::fs::create_dir_all(&folder).map_err(|e| failed(&folder, e))?;
+        for (i, d) in dumps.iter().enumerate().filter(|(_, d)| wanted == "all" || wanted == d.pass.name) {
+            let path = folder.join(format!("{:02}-{}.{}", i + 1, d.pass.name, d.pass.to.extension()));
+            std::fs::write(&path, &d.text).map_err(|e| failed(&path, e))?;
+            print(&format!("{}\n", path.display()));
+        }
     }
     Ok(Exit::Fine)
 }

@@ -1,13 +1,13 @@
 //! Native code on this machine: built by LLVM or taken from the cache, loaded by the JIT, run on all cores.
 
-use super::Compiled;
 use super::execute::{Call, Ran, RunError, Value};
+use super::{Compiled, NativeCode};
 use pantile_abi::{CpuEntry, Program};
 use pantile_backends::cpu::{Built, CpuError, Host, Jit, KernelCode, Machine, build};
 use pantile_ir::codes;
 use pantile_ir::diag::{Code, Diagnostic};
 use pantile_ir::print;
-use pantile_ir::program::walk;
+use pantile_ir::program::{Program as IrProgram, walk};
 use pantile_ir::span::Span;
 use pantile_ir::target::{Arch, Targets};
 use pantile_runtime::cache::{Cache, KeyBuilder};
@@ -100,7 +100,7 @@ fn unpack(bytes: &[u8]) -> Option<Built> {
     let (head, object) = rest.split_at_checked(u64::from_le_bytes(*len) as usize)?;
     let kernels: Vec<(String, pantile_abi::CpuAbi)> = serde_json::from_slice(head).ok()?;
     let kernels = kernels.into_iter().map(|(symbol, abi)| KernelCode { symbol, abi }).collect();
-    Some(Built { object: object.to_vec(), kernels, llvm: None, asm: None })
+    Some(Built { object: object.to_vec(), kernels, lowered: None, llvm: None, asm: None })
 }
 
 impl Loaded {
@@ -152,11 +152,12 @@ fn located(compiled: &Compiled, e: RunError) -> RunError {
         .into()
 }
 
-/// LLVM IR and assembly of a program.
-pub fn texts(compiled: &Compiled, arch: &Arch) -> Result<(String, String), RunError> {
+/// The code of a verified program as text.
+pub fn texts(program: &IrProgram, arch: &Arch) -> Result<NativeCode, RunError> {
     let machine = Machine::of(arch).map_err(refusal)?;
-    let built = build(&compiled.program, &machine, true).map_err(refusal)?;
-    Ok((built.llvm.unwrap_or_default(), built.asm.unwrap_or_default()))
+    let built = build(program, &machine, true).map_err(refusal)?;
+    let text = Option::unwrap_or_default;
+    Ok(NativeCode { lowered: text(built.lowered), llvm: text(built.llvm), asm: text(built.asm) })
 }
 
 fn refusal(e: CpuError) -> RunError {

@@ -10,6 +10,7 @@ pub mod cpu;
 mod execute;
 mod head;
 mod interp;
+pub mod passes;
 mod reference;
 mod source;
 mod target;
@@ -25,15 +26,25 @@ pub use target::{RunOptions, Target};
 pub use tests::{Verdict, run_case};
 
 use pantile_ir::diag::Diagnostics;
+use pantile_ir::program::Program;
 use pantile_ir::target::Arch;
 
-/// LLVM IR and assembly of a program, where this build has the CPU back end.
-pub fn native_texts(compiled: &Compiled, arch: &Arch) -> Result<(String, String), Diagnostics> {
+/// The code of a program as text.
+pub struct NativeCode {
+    /// LLVM IR as written
+    pub lowered: String,
+    /// and after LLVM's own passes
+    pub llvm: String,
+    pub asm: String,
+}
+
+/// LLVM IR and assembly of a verified program, where this build has the CPU back end.
+pub fn native_code(program: &Program, arch: &Arch) -> Result<NativeCode, Diagnostics> {
     #[cfg(feature = "cpu")]
-    return cpu::texts(compiled, arch).map_err(RunError::into_diagnostics);
+    return cpu::texts(program, arch).map_err(RunError::into_diagnostics);
     #[cfg(not(feature = "cpu"))]
     {
-        let name = &compiled.abi.name;
+        let name = &program.entry.name;
         let d = target::absent(&format!(
             "`{name}` cannot be compiled for {}: this build has no CPU back end",
             arch.name

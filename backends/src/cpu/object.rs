@@ -26,7 +26,8 @@ pub struct KernelCode {
 pub struct Built {
     pub object: Vec<u8>,
     pub kernels: Vec<KernelCode>,
-    /// LLVM IR and assembly, where asked for
+    /// LLVM IR before and after LLVM's passes and assembly, where asked for
+    pub lowered: Option<String>,
     pub llvm: Option<String>,
     pub asm: Option<String>,
 }
@@ -43,6 +44,7 @@ pub fn build(program: &Program, machine: &Machine, texts: bool) -> Result<Built>
         let symbol = format!("{}_{}", kernel.name, id.index());
         kernels.push(function(&mut emit, program, kernel, machine, symbol)?);
     }
+    let lowered = texts.then(|| emit.module.print_to_string().to_string());
     let threaded = program.kernels.iter().any(|(_, k)| k.threads.is_some());
     optimize(&emit.module, &generator, threaded)?;
     let text = |kind| -> Result<String> {
@@ -61,7 +63,7 @@ pub fn build(program: &Program, machine: &Machine, texts: bool) -> Result<Built>
     } else {
         (None, None)
     };
-    Ok(Built { object, kernels, llvm, asm })
+    Ok(Built { object, kernels, lowered, llvm, asm })
 }
 
 fn function<'c>(

@@ -3,7 +3,7 @@
 use super::{Result, fold};
 use crate::program::*;
 use crate::span::Span;
-use crate::typing::{Ctx, type_of};
+use crate::typing::{self, Ctx, type_of};
 use std::panic::Location;
 
 /// A builder that holds a [`Body`]. The second half are conveniences whose span is the caller's line of Rust.
@@ -17,6 +17,7 @@ pub trait Exprs: super::here::Here {
 
     /// Adds an expression; exact arithmetic on `index` constants is done at once.
     fn expr(&mut self, expr: Expr, span: Span) -> Result<ExprId> {
+        let expr = typing::normal(expr);
         let typed = self.with_ctx(|ctx| {
             let ty = type_of(ctx, &expr).map_err(|e| e.diagnostic(ctx.body, span))?;
             Ok((ty, fold::fold(ctx.body, &expr)))

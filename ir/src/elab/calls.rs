@@ -98,8 +98,9 @@ impl<'a> Elab<'a> {
                     && let Some(place) = self.f.scope.span(&id.name)
                 {
                     d = d.also(place, "declared here");
-                    if functions::find(&id.name).is_some() {
-                        d = d.help(format!("it hides the function `{}`; give it another name", id.name));
+                    if functions::is_predeclared(&id.name) {
+                        let what = if functions::find(&id.name).is_some() { "function" } else { "type" };
+                        d = d.help(format!("it hides the {what} `{}`; give it another name", id.name));
                     }
                 }
                 self.report(d);

@@ -210,14 +210,22 @@ pub(crate) fn math(f: MathFn, args: &[Const]) -> Option<Result<Const, Fault>> {
     }
     let x: Vec<f64> = args.iter().map(Const::as_f64).collect::<Option<_>>()?;
     Some(Ok(Const::Float(match (f, x.as_slice()) {
-        (MathFn::Min, [a, b]) => a.min(*b),
-        (MathFn::Max, [a, b]) => a.max(*b),
+        (MathFn::Min, [a, b]) => minimum(*a, *b),
+        (MathFn::Max, [a, b]) => -minimum(-a, -b),
         (MathFn::Abs, [a]) => a.abs(),
         (MathFn::Floor, [a]) => a.floor(),
         (MathFn::Ceil, [a]) => a.ceil(),
         (MathFn::Sqrt, [a]) => a.sqrt(),
         _ => return None,
     })))
+}
+
+/// As IEEE 754-2019 has it: a NaN is handed on, -0 is below 0.
+fn minimum(a: f64, b: f64) -> f64 {
+    if a.is_nan() || b.is_nan() {
+        return f64::NAN;
+    }
+    if a < b || (a == b && a.is_sign_negative()) { a } else { b }
 }
 
 /// Digits as written, with `_` between them and a prefix for other bases.

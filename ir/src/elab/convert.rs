@@ -33,7 +33,7 @@ pub(crate) fn literal_bits(c: &Const, elem: Elem) -> Result<u64, String> {
             if x.is_infinite() && back.is_finite() {
                 return Err(format!("{elem} has no infinity"));
             }
-            Ok(bits)
+            Ok(num::one_nan(elem, bits))
         }
         Const::Float(x) => Err(format!("{x:?} is not a value of {elem}")),
         ref other => Err(format!("{} is not a value of {elem}", other.kind())),

@@ -90,6 +90,7 @@ impl<'a> Elab<'a> {
 
     /// Adds an expression, or reports why it cannot be.
     pub(crate) fn push(&mut self, expr: Expr, span: Span) -> Option<ExprId> {
+        let expr = typing::normal(expr);
         let span = self.sp(span);
         if self.f.kind == FrameKind::Consts {
             self.report(not_constant(span));

@@ -605,9 +605,13 @@ impl<'a> Elab<'a> {
                     self.sp(id.span),
                     format!("`{}` is not a type", id.name),
                 );
-                self.report(
-                    d.help("element types are f16, bf16, f32, f64, i8 … u64, bool, index and type generics"),
-                );
+                let hidden = elem_from_name(&id.name).is_some();
+                let hides = format!("it hides the type `{}`; give it another name", id.name);
+                self.report(if hidden {
+                    d.help(hides)
+                } else {
+                    d.help("element types are f16, bf16, f32, f64, i8 … u64, bool, index and type generics")
+                });
                 None
             }
         }

@@ -206,6 +206,19 @@ pub(crate) fn is_predeclared(name: &str) -> bool {
     find(name).is_some() || constant(name).is_some() || super::exprs::elem_from_name(name).is_some()
 }
 
+/// What a dim or parameter may not be called, and what the word is: dumps write these words though the text did not,
+/// and keep the names of dims and parameters.
+pub fn kept_for_dumps(name: &str) -> Option<&'static str> {
+    match name {
+        "broadcast" | "bits" | "ceildiv" | "iota" | "reduce" | "reshape" | "scan" | "where" => {
+            Some("a function of the language")
+        }
+        "inf" | "nan" | "none" | "target" => Some("a value of the language"),
+        _ if super::exprs::elem_from_name(name).is_some() => Some("a type of the language"),
+        _ => None,
+    }
+}
+
 /// The table as a page of the documentation.
 pub fn markdown() -> String {
     let mut text = String::from(

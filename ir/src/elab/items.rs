@@ -116,6 +116,9 @@ impl<'a> Elab<'a> {
         {
             return;
         }
+        if !self.may_be_kept(id) {
+            return self.declare(id, Value::Poison);
+        }
         let span = self.sp(id.span);
         let dim = Dim { name: id.name.clone(), stride };
         let dim = match self.f.kind {
@@ -125,7 +128,19 @@ impl<'a> Elab<'a> {
         self.declare(id, Value::Dim(dim));
     }
 
+    /// Dims and parameters keep their names in dumps, which must not hide what dumps write.
+    fn may_be_kept(&mut self, id: &'a Ident) -> bool {
+        let Some(what) = super::functions::kept_for_dumps(&id.name) else { return true };
+        let text = format!("`{}` is {what} and cannot name a dim or a parameter", id.name);
+        let d = Diagnostic::error(codes::KEPT_NAME, self.sp(id.span), text);
+        self.report(d.help("choose another name"));
+        false
+    }
+
     fn param(&mut self, p: &'a ast::Param) {
+        if !self.may_be_kept(&p.name) {
+            return self.declare(&p.name, Value::Poison);
+        }
         let kind = match &p.shape {
             None => self.scalar_param(p),
             Some(shape) => self.tensor_param(p, shape).map(ArgKind::Tensor),

@@ -198,6 +198,8 @@ impl<'a> Elab<'a> {
             match self.lookup(id) {
                 Value::NoToken => return Some(None),
                 Value::Local(l) if self.f.body.locals[l].ty == Type::Token => return Some(Some(l)),
+                // a name that is no slot does not hide the word
+                _ if id.name == "none" => return Some(None),
                 Value::Poison => return None,
                 _ => {}
             }
@@ -212,6 +214,7 @@ impl<'a> Elab<'a> {
         let value = match self.lookup(token) {
             Value::NoToken => None,
             Value::Local(l) if self.f.body.locals[l].ty == Type::Token => Some(l),
+            _ if token.name == "none" => None,
             Value::Poison => return,
             _ => {
                 let d = Diagnostic::error(

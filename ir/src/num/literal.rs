@@ -217,6 +217,14 @@ fn is_hex(text: &str) -> bool {
     text.starts_with("0x") || text.starts_with("0X")
 }
 
+/// A constant as programs hold it: all NaNs of a type are one value.
+pub fn one_nan(elem: Elem, bits: Scalar) -> Scalar {
+    if elem.is_float() && to_f64(elem, bits).is_nan() {
+        return super::from_f64(elem, f64::NAN.abs()).unwrap_or(bits);
+    }
+    bits
+}
+
 /// The canonical text of a value: the shortest that reads back. Floats always carry a point or an exponent.
 pub fn print_value(elem: Elem, x: Scalar) -> String {
     match elem {
@@ -249,11 +257,19 @@ fn print_float(elem: Elem, x: Scalar) -> String {
 fn shortest(elem: Elem, magnitude: Scalar, value: f64) -> String {
     match elem {
         Elem::D(DType::F64) => format!("{value:e}"),
-        Elem::D(DType::F32) => format!("{:e}", value as f32),
+        // read as f64 and rounded to f32 it must be the same value
+        Elem::D(DType::F32) => {
+            let text = format!("{:e}", value as f32);
+            if text.parse::<f64>().is_ok_and(|v| v as f32 == value as f32) {
+                text
+            } else {
+                format!("{value:e}")
+            }
+        }
         // At most five digits tell the values of a 16-bit format apart.
         _ => (0..17)
             .map(|digits| format!("{value:.digits$e}"))
-            .find(|text| round_decimal(elem, text) == Some(magnitude))
+            .find(|text| text.parse().is_ok_and(|v| super::from_f64(elem, v) == Ok(magnitude)))
             .unwrap_or_else(|| format!("{value:e}")),
     }
 }

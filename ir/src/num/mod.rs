@@ -24,7 +24,7 @@ mod tests;
 pub use convert::{
     Rounding, bitcast, bitcast_slice, convert, convert_slice, from_f64, from_int, to_f64, to_i64,
 };
-pub use literal::{LiteralError, float_literal, int_literal, parse_value, print_value};
+pub use literal::{LiteralError, float_literal, int_literal, one_nan, parse_value, print_value};
 pub use ops::{Bin, Un, binary, fma, identity, is_inf, is_nan, unary};
 pub use slice::{axpy_slice, binary_slice, fma_slice, fold_slice, unary_slice};
 

@@ -10,8 +10,8 @@
 
 /// Words that are never names.
 pub const RESERVED: &[&str] = &[
-    "break", "const", "continue", "else", "false", "fn", "for", "if", "in", "let", "or", "true", "var",
-    "while",
+    "break", "const", "continue", "else", "false", "fn", "for", "if", "in", "let", "once", "or", "true",
+    "var", "while",
 ];
 
 /// Words that begin an item, where a name, a string or `fn` follows.

@@ -70,6 +70,16 @@ pub fn literal_fits(elem: Elem, bits: u64) -> bool {
     bits >> width == 0
 }
 
+/// An expression as programs hold it: a NaN is the one of its type.
+pub fn normal(expr: Expr) -> Expr {
+    match expr {
+        Expr::Const { elem, bits } if literal_fits(elem, bits) => {
+            Expr::Const { elem, bits: crate::num::one_nan(elem, bits) }
+        }
+        other => other,
+    }
+}
+
 /// The value of an expression that is an integer constant.
 pub fn const_index(ctx: &Ctx, e: ExprId) -> Option<i64> {
     match ctx.body.exprs.get(e)? {

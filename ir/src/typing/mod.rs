@@ -18,7 +18,7 @@ mod stmts;
 
 pub use decls::{check_arg, check_buffer, check_local, check_ring};
 pub use error::TypeError;
-pub use exprs::{const_index, literal_fits, type_of};
+pub use exprs::{const_index, literal_fits, normal, type_of};
 pub use memory::{index_type_ok, mem_elem, mem_extents, mem_name, mem_rank, region_type};
 pub use ops::{combiner_parts, op_results, product_elem};
 pub use rules::{broadcast, check_shape};

@@ -137,6 +137,7 @@ fn parameters(ctx: &Ctx, dims: &Arena<Dim>, args: &Arena<Arg>, out: &mut Diagnos
     let dims = dims.iter().map(|(id, d)| (d.name.as_str(), dims.span(id)));
     let names = args.iter().map(|(id, a)| (a.name.as_str(), args.span(id)));
     for (name, span) in dims.chain(names) {
+        kept_name(name, span, out);
         if let Some(&first) = seen.get(name) {
             let message = format!("`{name}` names two dims or parameters");
             out.push(Diagnostic::error(codes::SAME_PARAMETER, span, message).also(first, "the first"));
@@ -150,6 +151,17 @@ fn parameters(ctx: &Ctx, dims: &Arena<Dim>, args: &Arena<Arg>, out: &mut Diagnos
             at_launch(ctx, &exprs, &[], "a dim", args.span(id), out);
         }
     }
+}
+
+/// Names that dumps keep must be ones, and must not hide what dumps write.
+fn kept_name(name: &str, span: Span, out: &mut Diagnostics) {
+    let what = match crate::elab::functions::kept_for_dumps(name) {
+        _ if !crate::text::is_name(name) => "no name, or a reserved word",
+        Some(what) => what,
+        None => return,
+    };
+    let message = format!("`{name}` is {what} and cannot name a dim, a parameter or a tile of a ring");
+    out.push(Diagnostic::error(codes::KEPT_NAME, span, message).help("choose another name"));
 }
 
 /// Made of dims, scalar parameters and constants, and of the given locals.
@@ -218,6 +230,9 @@ fn frame(ctx: &Ctx, k: &Kernel, out: &mut Diagnostics) {
     }
     for (id, r) in k.rings.iter() {
         type_error(out, ctx.body, k.rings.span(id), typing::check_ring(ctx, r));
+        for f in r.fields.iter().filter(|f| !crate::text::is_name(&f.name)) {
+            kept_name(&f.name, k.rings.span(id), out);
+        }
     }
     for (id, q) in k.queues.iter() {
         type_error(out, ctx.body, k.queues.span(id), ctx.team(q.team).map(|_| ()));

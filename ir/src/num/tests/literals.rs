@@ -17,8 +17,20 @@ fn round_trips(elem: Elem, x: u64) {
 fn every_narrow_value_prints_and_parses() {
     for elem in all_elems().filter(|&e| bits(e) <= 16) {
         let all = (0..1u64 << bits(elem)).filter_map(|raw| bitcast_slice(raw_type(elem), elem, &[raw]));
-        all.for_each(|x| round_trips(elem, x[0]));
+        all.for_each(|x| {
+            round_trips(elem, x[0]);
+            if elem.is_float() {
+                reads_through_f64(elem, x[0]);
+            }
+        });
     }
+}
+
+/// Text is read as f64 first, then rounded to the type of its place.
+fn reads_through_f64(elem: Elem, x: u64) {
+    let text = print_value(elem, x);
+    let v: f64 = text.parse().unwrap();
+    assert!(from_f64(elem, v) == Ok(x) || is_nan(elem, x), "{elem}: {x:#x} prints {text}");
 }
 
 fn raw_type(elem: Elem) -> Elem {
@@ -34,6 +46,7 @@ proptest! {
     fn wide_values_print_and_parse(x: u64) {
         round_trips(Elem::D(DType::F64), x);
         round_trips(Elem::F32, x >> 32);
+        reads_through_f64(Elem::F32, x >> 32);
         round_trips(Elem::Index, x);
         round_trips(Elem::D(DType::I64), x);
         round_trips(Elem::D(DType::U64), x);

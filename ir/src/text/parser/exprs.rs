@@ -381,6 +381,10 @@ impl Parser<'_> {
             "or" if matches!(self.ahead(1).tok, Tok::Comma | Tok::RParen) => {
                 return ExprKind::Name(self.name_here());
             }
+            "once" if self.ahead(1).tok == Tok::LBrace && self.same_line(1) => {
+                self.bump();
+                return ExprKind::Once(self.value_block());
+            }
             _ if words::is_reserved(word) => {
                 self.expected_expression();
                 return ExprKind::Error;
@@ -393,15 +397,11 @@ impl Parser<'_> {
             next == Tok::Word && self.same_line(1) && !self.infix_word(1) && !words::CLAUSES.contains(&after);
         match word {
             "zeros" | "full" if operand => self.fill(word == "full"),
-            "once" if next == Tok::LBrace && self.same_line(1) => {
-                self.bump();
-                ExprKind::Once(self.value_block())
-            }
-            "acquire" if operand => {
+            "acquire" if operand || self.names_last(1) => {
                 self.bump();
                 ExprKind::Acquire(self.name("a ring"))
             }
-            "wait" if operand => {
+            "wait" if operand || self.names_last(1) => {
                 self.bump();
                 ExprKind::Wait(self.name("a ring"))
             }
@@ -411,6 +411,14 @@ impl Parser<'_> {
             "not" if operand || (next == Tok::LParen && self.same_line(1)) => self.word_not(),
             _ => ExprKind::Name(self.name_here()),
         }
+    }
+
+    /// A name that ends its statement stands there, though it looks like a word that joins.
+    fn names_last(&self, n: usize) -> bool {
+        let after = self.ahead(n + 1);
+        let ends = matches!(after.tok, Tok::Semi | Tok::RBrace | Tok::End) || after.first_on_line;
+        let word = self.word_ahead(n);
+        ends && self.brackets == 0 && self.same_line(n) && !word.is_empty() && !words::is_reserved(word)
     }
 
     fn acc_type(&self) -> bool {

@@ -157,7 +157,7 @@ impl Parser<'_> {
     fn begins_keyword(&self, word: &str) -> bool {
         let next = self.ahead(1);
         let here = self.same_line(1);
-        let operand = here && next.tok == Tok::Word && !self.infix_word(1);
+        let operand = here && next.tok == Tok::Word && !self.continues_expression(1);
         match word {
             "barrier" => operand || !here || matches!(next.tok, Tok::Semi | Tok::RBrace | Tok::End),
             "plan" => here && next.tok == Tok::LBrace,
@@ -189,6 +189,11 @@ impl Parser<'_> {
             }
         }
         false
+    }
+
+    /// After a word that begins a statement, `as`, `and` and `pad` are names; only these join a name and an operand.
+    fn continues_expression(&self, n: usize) -> bool {
+        matches!(self.word_ahead(n), "in" | "or") || self.infix_word(n) && self.word_ahead(n) == "op"
     }
 
     pub(super) fn infix_word(&self, n: usize) -> bool {

@@ -236,7 +236,7 @@ impl<'c> Emit<'c> {
             MathFn::CeilDiv => {
                 let lanes = a.lanes.max(args[1].lanes);
                 let (a, b) = (self.widen(a, lanes), self.widen(args[1], lanes));
-                Val { v: self.divided(a, b, true), ..a }
+                self.wrap(Val { v: self.divided(a, b, true), ..a })
             }
             _ => return None,
         })

@@ -344,7 +344,11 @@ impl Gen<'_> {
         };
         let from = if el.is_int() && !sat && self.c.chance(1, 6) { BOOL } else { from };
         let e = self.value(from, shape, depth - 1);
-        let e = self.settle(e, from);
+        let mut e = self.settle(e, from);
+        if from == El::Index {
+            // known numbers must fit
+            e.text = format!("max({}, 0) % 5", e.text);
+        }
         let sat = if sat { ".sat" } else { "" };
         Some(Ex { text: format!("{name}{sat}({})", e.text), ..e })
     }

@@ -48,7 +48,6 @@ fn brackets_are_as_few_as_possible_and_as_many_as_readers_need() {
         ("A[i*BM+:BM,k * BK..(k+1)*BK,_,:]", "A[i*BM +: BM, k*BK..(k+1)*BK, _, :]"),
         ("A[(i + 1) * f(x)]", "A[(i + 1) * f(x)]"),
         ("full f32 [ N ] ( 0 )", "full f32[N](0)"),
-        ("(once)", "(once)"),
         ("(acc)(x)", "(acc)(x)"),
         ("acc( T )( x )", "acc(T)(x)"),
     ] {

@@ -49,7 +49,8 @@ impl<T> hash::Hash for Handle<T> {
 }
 impl<T> fmt::Debug for Handle<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "[{}]", self.index())
+        let path = std::any::type_name::<T>();
+        write!(f, "{}[{}]", path.rsplit("::").next().unwrap_or(path), self.index())
     }
 }
 

@@ -54,7 +54,7 @@ fn signature(f: &Function) -> (usize, usize, &'static [&'static str]) {
             "cumsum" => (1, 1, &["axis", "reverse", "exclusive"]),
             "allreduce" => (2, 2, &["over"]),
             "shfl" | "shfl_up" | "shfl_down" | "shfl_xor" => (2, 2, &["width"]),
-            "vote_any" | "vote_all" | "ballot" => (1, 1, &["over"]),
+            "vote_any" | "vote_all" | "ballot" | "fence" => (1, 1, &["over"]),
             "print" => (0, usize::MAX, &[]),
             "assert" => (1, 2, &[]),
             _ => (1, 1, &[]),

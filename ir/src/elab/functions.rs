@@ -175,7 +175,7 @@ pub const TABLE: &[Function] = &[
     ),
     other(
         "fence",
-        "fence(proxy)",
+        "fence(proxy, over = team)",
         "makes writes visible to copy and matrix engines (`proxy`), or pins registers before an issue (`registers`)",
     ),
     // finding faults

@@ -189,7 +189,9 @@ impl<'a> Elab<'a> {
                 return Value::Poison;
             }
         };
-        self.effect(Op::Fence { kind, team: Team::Block }, span);
+        if let Some(team) = self.team_arg(args, Team::Block) {
+            self.effect(Op::Fence { kind, team }, span);
+        }
         Value::Unit
     }
 

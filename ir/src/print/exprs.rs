@@ -6,6 +6,8 @@ use super::syntax::*;
 use crate::ast::{self, AxisIndex, ExprKind, UnaryOp};
 use crate::program::*;
 use crate::typing::Ctx;
+use std::cell::RefCell;
+use std::collections::HashSet;
 
 /// What printing a body needs to know.
 pub struct Printer<'a> {
@@ -14,6 +16,8 @@ pub struct Printer<'a> {
     /// Names of the program's combiners and intrinsics, by their numbers.
     pub combines: &'a [String],
     pub intrinsics: &'a [String],
+    /// Those of them that what is printed names: the text holds no others.
+    pub used: &'a RefCell<HashSet<String>>,
     /// Parameters of a combiner, which print as parts of `a` and `b`.
     pub parts: Vec<(LocalId, ast::Expr)>,
 }
@@ -79,6 +83,7 @@ impl<'a> Printer<'a> {
             Expr::Bits { to, value } => call(name("bits"), vec![name(to.name()), self.condition(*value)]),
             Expr::Intrinsic { id, args } => {
                 let f = self.intrinsics.get(id.index()).cloned().unwrap_or_default();
+                self.used.borrow_mut().insert(f.clone());
                 call(name(f), args.iter().map(|&a| self.typed(a)).collect())
             }
             Expr::Element { mem, index, or } => self.element(*mem, index, *or),

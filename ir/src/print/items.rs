@@ -7,33 +7,64 @@ use super::{host, kernel, stmts};
 use crate::ast::{self, Item, ItemKind, Pattern, StmtKind as S, TypeKind};
 use crate::program::*;
 use crate::typing::Ctx;
+use std::cell::RefCell;
+use std::collections::HashSet;
 
 pub fn items(program: &Program) -> Vec<Item> {
     let (combines, intrinsics, kernels) = item_names(program);
+    let used = RefCell::new(HashSet::new());
     let printer = |ctx| {
         let mut names = Names::default();
         combines.iter().chain(&intrinsics).for_each(|n| names.reserve(n));
-        Printer { ctx, names, combines: &combines, intrinsics: &intrinsics, parts: Vec::new() }
+        Printer { ctx, names, combines: &combines, intrinsics: &intrinsics, used: &used, parts: Vec::new() }
     };
-    let mut kinds = Vec::new();
-    // by name: the order of first use differs between nested source and its normal form
-    for (id, c) in by_name(program.combines.iter().map(|(id, c)| (id, c, &combines[id.index()]))) {
-        let mut p = printer(Ctx::pure(program, &c.func));
-        kinds.push(ItemKind::Combine(combine(&mut p, c, &combines[id.index()])));
-    }
-    for (id, i) in by_name(program.intrinsics.iter().map(|(id, i)| (id, i, &intrinsics[id.index()]))) {
-        let mut p = printer(Ctx::pure(program, &i.means));
-        kinds.push(ItemKind::Intrinsic(intrinsic(&mut p, i, &intrinsics[id.index()])));
-    }
-    for (id, k) in program.kernels.iter() {
+    // what runs first, for it says which combiners and intrinsics there are
+    let mut running = Vec::new();
+    for id in launched(&program.entry.steps) {
+        let Some(k) = program.kernels.get(id) else { continue };
         let mut p = printer(Ctx::kernel(program, k));
-        kinds.push(ItemKind::Kernel(kernel::kernel(&mut p, k, &kernels[id.index()])));
+        running.push(ItemKind::Kernel(kernel::kernel(&mut p, k, &kernels[id.index()])));
     }
     if !program.entry.lone {
         let mut p = printer(Ctx::host(program, &program.entry));
-        kinds.push(ItemKind::Op(host::host(&mut p, &program.entry, &kernels)));
+        running.push(ItemKind::Op(host::host(&mut p, &program.entry, &kernels)));
     }
+    let is_used = |name: &String| used.borrow().contains(name);
+    let mut kinds = Vec::new();
+    // by name: the order of first use differs between nested source and its normal form
+    for (id, c) in by_name(program.combines.iter().map(|(id, c)| (id, c, &combines[id.index()]))) {
+        if is_used(&combines[id.index()]) {
+            let mut p = printer(Ctx::pure(program, &c.func));
+            kinds.push(ItemKind::Combine(combine(&mut p, c, &combines[id.index()])));
+        }
+    }
+    // an intrinsic may use others, which stand before it in the arena
+    let mut pure = Vec::new();
+    for (id, i) in program.intrinsics.iter().rev() {
+        let name = &intrinsics[id.index()];
+        if is_used(name) {
+            let mut p = printer(Ctx::pure(program, &i.means));
+            pure.push((id, ItemKind::Intrinsic(intrinsic(&mut p, i, name)), name));
+        }
+    }
+    kinds.extend(by_name(pure.into_iter()).map(|(_, kind)| kind));
+    kinds.extend(running);
     kinds.into_iter().map(|kind| Item { kind, span: super::nowhere() }).collect()
+}
+
+/// The kernels in the order of their first launches.
+fn launched(steps: &[Step]) -> Vec<KernelId> {
+    let mut found = Vec::new();
+    let mut open: Vec<&Step> = steps.iter().rev().collect();
+    while let Some(step) = open.pop() {
+        match &step.kind {
+            StepKind::Launch { kernel, .. } if !found.contains(kernel) => found.push(*kernel),
+            StepKind::Launch { .. } => {}
+            StepKind::If { then, other, .. } => open.extend(then.iter().chain(other).rev()),
+            StepKind::For { body, .. } => open.extend(body.iter().rev()),
+        }
+    }
+    found
 }
 
 fn by_name<'a, I, T>(items: impl Iterator<Item = (I, T, &'a String)>) -> impl Iterator<Item = (I, T)> {

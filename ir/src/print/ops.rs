@@ -201,7 +201,11 @@ fn fold_value(p: &Printer, comb: Combiner, e: ExprId) -> ast::Expr {
 
 pub fn combiner(p: &Printer, comb: Combiner) -> String {
     match comb {
-        Combiner::User(id) => p.combines.get(id.index()).cloned().unwrap_or_default(),
+        Combiner::User(id) => {
+            let name = p.combines.get(id.index()).cloned().unwrap_or_default();
+            p.used.borrow_mut().insert(name.clone());
+            name
+        }
         _ => comb.builtin_name().unwrap_or_default().to_owned(),
     }
 }

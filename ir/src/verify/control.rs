@@ -19,6 +19,13 @@ enum Around<'a> {
 }
 
 fn block<'a>(v: &mut Verifier<'a, '_>, stmts: &'a Block, around: &mut Vec<Around<'a>>) {
+    for pair in stmts.windows(2) {
+        if matches!((&pair[0].kind, &pair[1].kind), (StmtKind::Roles(_), StmtKind::Roles(_))) {
+            v.error(codes::ROLE_TEAM, pair[1].span, "two sets of roles stand side by side")
+                .also(pair[0].span, "the first")
+                .help("roles that follow each other run side by side: make them one set, or put `barrier` between");
+        }
+    }
     for s in stmts {
         match &s.kind {
             StmtKind::Break => jump(v, "break", s.span, around.last()),

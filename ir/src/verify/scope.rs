@@ -108,7 +108,7 @@ impl<'a> Walk<'_, 'a, '_> {
         match &s.kind {
             StmtKind::Let { local, .. } => self.declare(*local, &[LocalKind::Let, LocalKind::Var], s.span),
             StmtKind::Declare { local } => {
-                self.declare(*local, &[LocalKind::Let, LocalKind::Var], s.span);
+                self.declare(*local, &[LocalKind::Var], s.span);
                 state.empty.insert(*local);
                 self.once_assigned.remove(local);
             }
@@ -382,7 +382,7 @@ impl<'a> Walk<'_, 'a, '_> {
         }
         let kinds: Vec<LocalKind> = match op {
             Op::Acquire { ring } | Op::Wait { ring } => vec![LocalKind::Token(*ring)],
-            _ => vec![LocalKind::Let, LocalKind::Var],
+            _ => vec![LocalKind::Let],
         };
         results.iter().for_each(|&l| self.declare(l, &kinds, span));
     }

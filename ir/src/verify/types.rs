@@ -153,6 +153,19 @@ fn parameters(ctx: &Ctx, dims: &Arena<Dim>, args: &Arena<Arg>, out: &mut Diagnos
     }
 }
 
+/// All its names can be written.
+fn is_plan_value(v: &plan::Value) -> bool {
+    match v {
+        plan::Value::Int(_) | plan::Value::Bool(_) | plan::Value::Str(_) => true,
+        plan::Value::Name(n) => crate::text::is_name(n),
+        plan::Value::List(items) => items.iter().all(is_plan_value),
+        plan::Value::Call(f, args) => {
+            let key = |k: &Option<String>| k.as_deref().is_none_or(crate::text::is_name);
+            crate::text::is_name(f) && args.iter().all(|(k, v)| key(k) && is_plan_value(v))
+        }
+    }
+}
+
 /// Names that dumps keep must be ones, and must not hide what dumps write.
 fn kept_name(name: &str, span: Span, out: &mut Diagnostics) {
     let what = match crate::elab::functions::kept_for_dumps(name) {
@@ -239,6 +252,15 @@ fn frame(ctx: &Ctx, k: &Kernel, out: &mut Diagnostics) {
     }
     for (id, t) in k.turns.iter() {
         type_error(out, ctx.body, k.turns.span(id), ctx.team(t.team).map(|_| ()));
+    }
+    for e in &k.plan.entries {
+        let subject = e.subject.as_deref().is_none_or(crate::text::is_name);
+        if !subject || !is_plan_value(&e.value) {
+            let message = format!("`{}` of the plan holds what is no name", e.key.name());
+            out.push(
+                Diagnostic::error(codes::PLAN_VALUE, k.span, message).help("put other text between quotes"),
+            );
+        }
     }
     for (id, l) in k.body.locals.iter() {
         let shape = l.ty.shape();

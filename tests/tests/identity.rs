@@ -1,6 +1,7 @@
 //! Printing and reading back: `print(elab(parse(print(p))))` is `print(p)`, and formatting twice is formatting once.
 //!
 //! `PANTILE_FUZZ_PROGRAMS` sets the number of generated programs (2,000).
+#![allow(clippy::print_stdout)]
 
 use pantile_ir::elab::{Library, Request, elaborate, tests};
 use pantile_ir::print::print;

@@ -1,6 +1,7 @@
 //! Mechanical mutants of the library's kernels: how many are found, where, and with how many words.
 //!
 //! `PANTILE_MUTANTS` sets how many of each kind (70).
+#![allow(clippy::print_stdout)]
 
 use pantile::driver::{self, Target};
 use pantile_ir::DType;

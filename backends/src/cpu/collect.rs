@@ -3,7 +3,7 @@
 use super::emit::Int;
 use super::error::Result;
 use super::expr::Ix;
-use super::frame::{Frame, Place, ThreadAt};
+use super::frame::{Frame, Place};
 use super::threads::Members;
 use super::value::Val;
 use inkwell::AtomicOrdering;
@@ -50,16 +50,14 @@ impl<'a, 'c> Frame<'a, 'c> {
         let mut result = Ok(());
         self.e.for_(self.e.int(0), self.e.int(m.size() as i64), self.e.int(1), |i| {
             let t = self.e.add(first, self.linear_of(&m.inner, i));
-            let body = |this: &Self, f: &mut dyn FnMut(&Self, Int<'c>) -> Result<()>| {
-                this.with_thread(Some(ThreadAt { linear: t }), |this| f(this, i))
-            };
+            let mut body = || self.if_active(t, |this| result = f(this, i));
             if m.whole() {
-                result = body(self, f);
+                body();
             } else {
                 let place = self.e.sub(t, self.e.int(m.from as i64));
                 let inside =
                     self.e.cmp(inkwell::IntPredicate::ULT, place, self.e.int((m.to - m.from) as i64));
-                self.e.if_(inside, || result = body(self, f), || {});
+                self.e.if_(inside, body, || {});
             }
         });
         result

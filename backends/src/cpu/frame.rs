@@ -6,6 +6,7 @@
 use super::emit::{Emit, Int, Ptr};
 use super::error::Result;
 use super::machine::Machine;
+use super::masks::Mask;
 use super::reducer::ReducerMem;
 use super::rings::Engines;
 use super::roles::{Agent, Crew};
@@ -79,6 +80,10 @@ pub struct Frame<'a, 'c> {
     pub buffers: RefCell<HashMap<BufferId, Ptr<'c>>>,
     pub reducers: RefCell<HashMap<ReducerId, ReducerMem<'c>>>,
     pub loops: RefCell<Vec<LoopEnds<'c>>>,
+    /// Who takes part where control differs between threads; outermost first.
+    pub masks: RefCell<Vec<Mask<'c>>>,
+    /// The innermost loop outside the thread loops is one with masks.
+    pub in_masks: Cell<bool>,
     pub thread: Cell<Option<ThreadAt<'c>>>,
     /// The threads that run the code being made.
     pub crew: Cell<Crew>,
@@ -123,6 +128,8 @@ impl<'a, 'c> Frame<'a, 'c> {
             buffers: RefCell::default(),
             reducers: RefCell::default(),
             loops: RefCell::default(),
+            masks: RefCell::default(),
+            in_masks: Cell::new(false),
             thread: Cell::new(None),
             crew: Cell::new(Crew::of(kernel)),
             agent: RefCell::new(Agent::block()),

@@ -19,6 +19,7 @@ mod jit;
 mod lanes;
 mod machine;
 mod masked;
+mod masks;
 mod math;
 mod object;
 mod paths;

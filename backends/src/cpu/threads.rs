@@ -3,7 +3,8 @@
 //!
 //! Statements share a run only while no thread could see what another wrote in it, so that the result is that of
 //! running each statement on all threads before the next. Control flow that holds a collective (or an exchange
-//! through memory) and is uniform stays outside the thread loops. A scalar that lives across runs becomes an array
+//! through memory) and is uniform stays outside the thread loops; where it differs between teams, [`super::masks`] say
+//! which threads take part. A scalar that lives across runs becomes an array
 //! with one element a thread.
 
 use super::error::Result;
@@ -135,8 +136,7 @@ impl<'a, 'c> Frame<'a, 'c> {
     }
 
     fn holds_collective(&self, s: &Stmt) -> bool {
-        let jump = matches!(s.kind, StmtKind::Break | StmtKind::Continue);
-        (!jump && self.is_collective(s))
+        (!is_jump(s) && self.is_collective(s))
             || s.kind.blocks().iter().any(|b| b.iter().any(|s| self.holds_collective(s)))
     }
 
@@ -216,10 +216,19 @@ impl<'a, 'c> Frame<'a, 'c> {
     fn node(&self, node: &Node<'_>) -> Result<()> {
         match node {
             Node::Run(stmts) => self.each_thread(&mut |f| stmts.iter().try_for_each(|s| f.stmt(s))),
+            Node::Collective(s) if self.in_masks.get() && is_jump(s) => {
+                self.masked_jump(matches!(s.kind, StmtKind::Break));
+                Ok(())
+            }
             Node::Collective(s) => self.stmt(s),
             Node::If { stmt, then, other } => {
                 let StmtKind::If { cond, .. } = &stmt.kind else { return Ok(()) };
                 self.at_stmt(stmt);
+                if !self.is_uniform(*cond) {
+                    let other: Option<&mut dyn FnMut(&Self) -> Result<()>> =
+                        if other.is_empty() { None } else { Some(&mut |f| f.nodes(other)) };
+                    return self.masked_if(*cond, &mut |f| f.nodes(then), other);
+                }
                 self.as_thread_zero(|f| {
                     f.branch(*cond, |f| f.outside(|f| f.nodes(then)), |f| f.outside(|f| f.nodes(other)))
                 })
@@ -232,15 +241,39 @@ impl<'a, 'c> Frame<'a, 'c> {
     }
 
     fn outer_loop(&self, stmt: &Stmt, body: &[Node<'_>]) -> Result<()> {
-        match &stmt.kind {
-            StmtKind::For { var, named, segments, carry, .. } => self.as_thread_zero(|f| {
-                f.for_loop(*var, named, segments, carry, &mut |f| f.outside(|f| f.nodes(body)))
-            }),
-            StmtKind::While { cond, .. } => {
-                self.as_thread_zero(|f| f.while_loop(*cond, &mut |f| f.outside(|f| f.nodes(body))))
-            }
-            _ => Ok(()),
+        let nodes = &mut |f: &Self| f.nodes(body);
+        if self.differs(stmt) {
+            return match &stmt.kind {
+                StmtKind::For { var, named, segments, carry, .. } => {
+                    self.masked_for(*var, named, segments, carry, nodes)
+                }
+                StmtKind::While { cond, .. } => self.masked_while(*cond, nodes),
+                _ => Ok(()),
+            };
         }
+        let in_masks = self.in_masks.replace(false);
+        let result = self.as_thread_zero(|f| match &stmt.kind {
+            StmtKind::For { var, named, segments, carry, .. } => {
+                f.for_loop(*var, named, segments, carry, &mut |f| f.outside(&mut *nodes))
+            }
+            StmtKind::While { cond, .. } => f.while_loop(*cond, &mut |f| f.outside(&mut *nodes)),
+            _ => Ok(()),
+        });
+        self.in_masks.set(in_masks);
+        result
+    }
+
+    /// Whether threads run a loop a different number of times.
+    fn differs(&self, stmt: &Stmt) -> bool {
+        let varies = |&x: &ExprId| !self.is_uniform(x);
+        self.varying.left_apart(stmt)
+            || match &stmt.kind {
+                StmtKind::For { segments, .. } => {
+                    segments.iter().any(|g| [g.lo, g.hi, g.step].iter().any(varies))
+                }
+                StmtKind::While { cond, .. } => varies(cond),
+                _ => false,
+            }
     }
 
     /// Uniform conditions and bounds are read as the first thread sees them.
@@ -260,14 +293,12 @@ impl<'a, 'c> Frame<'a, 'c> {
         r
     }
 
-    /// A loop over the threads of the block or role.
+    /// A loop over the threads of the block or role that take part.
     pub fn each_thread(&self, f: &mut dyn FnMut(&Self) -> Result<()>) -> Result<()> {
         let mut result = Ok(());
         let crew = self.crew.get();
         let (from, to) = (self.e.int(crew.from as i64), self.e.int(crew.to as i64));
-        self.e.for_(from, to, self.e.int(1), |t| {
-            result = self.with_thread(Some(ThreadAt { linear: t }), |this| f(this));
-        });
+        self.e.for_(from, to, self.e.int(1), |t| self.if_active(t, |this| result = f(this)));
         result
     }
 
@@ -345,6 +376,8 @@ struct Homes {
     uses: HashMap<LocalId, HashSet<u32>>,
     /// set once for the block
     block: HashSet<LocalId>,
+    /// different for each thread
+    own: HashSet<LocalId>,
     next: u32,
 }
 
@@ -371,8 +404,8 @@ impl Homes {
                     self.next += 1;
                     stmt.kind.operands(|x| self.expr(f, x));
                     if let StmtKind::For { var, named, .. } = &stmt.kind {
-                        self.block.insert(*var);
-                        self.block.extend(named.iter().copied());
+                        let all = std::iter::once(*var).chain(named.iter().copied());
+                        if f.differs(stmt) { self.own.extend(all) } else { self.block.extend(all) }
                     }
                     self.visit(f, body);
                 }
@@ -425,10 +458,16 @@ impl Homes {
             .iter()
             .filter(|(id, runs)| runs.len() > 1 && !self.block.contains(id))
             .map(|(&id, _)| id)
+            .chain(self.own.iter().copied())
             .collect();
         all.sort();
+        all.dedup();
         all
     }
+}
+
+fn is_jump(s: &Stmt) -> bool {
+    matches!(s.kind, StmtKind::Break | StmtKind::Continue)
 }
 
 /// A jump whose loop lies outside the statement.

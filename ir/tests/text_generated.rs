@@ -407,6 +407,12 @@ fn mutate(source: &str, rng: &mut Rng) -> String {
     out
 }
 
+/// `PANTILE_FUZZ_TEXTS` beyond 3,000 tries as many times more.
+fn times(n: u64) -> u64 {
+    let texts: Option<u64> = std::env::var("PANTILE_FUZZ_TEXTS").ok().and_then(|v| v.parse().ok());
+    n * texts.map_or(1, |t| t / 3000).max(1)
+}
+
 /// Files of at most `lines` lines, so that thousands of mutants stay cheap.
 fn small_files(lines: usize) -> Vec<String> {
     let files = tile_files().into_iter().map(|(_, s)| s).filter(|s| s.lines().count() <= lines);
@@ -418,7 +424,7 @@ fn mutants_are_reported_briefly_and_never_panic() {
     let files = small_files(120);
     let mut worst = (0, String::new());
     let mut clean = 0;
-    for seed in 0..3000 {
+    for seed in 0..times(3000) {
         let mut rng = Rng(seed * 7919 + 1);
         let source = &files[rng.below(files.len())];
         let mutant = mutate(source, &mut rng);
@@ -448,7 +454,7 @@ fn mutants_are_reported_briefly_and_never_panic() {
 fn one_wrong_token_gives_at_most_three_reports() {
     let files = small_files(120);
     let mut bad = Vec::new();
-    for seed in 0..2000 {
+    for seed in 0..times(2000) {
         let mut rng = Rng(seed * 104729 + 3);
         let source = &files[rng.below(files.len())];
         let all = pieces(source);
@@ -470,7 +476,7 @@ fn one_wrong_token_gives_at_most_three_reports() {
 #[test]
 fn noise_never_panics() {
     let files = small_files(60);
-    for seed in 0..2000 {
+    for seed in 0..times(2000) {
         let mut rng = Rng(seed * 31 + 5);
         let mut mutant = files[rng.below(files.len())].clone();
         for _ in 0..=rng.below(12) {

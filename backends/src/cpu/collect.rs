@@ -189,10 +189,7 @@ impl<'a, 'c> Frame<'a, 'c> {
     ) -> Result<()> {
         match at {
             AtomicPlace::Element { mem, index } => {
-                let mut place = Vec::with_capacity(index.len());
-                for &i in index {
-                    place.push(self.index_expr(i)?);
-                }
+                let place = self.element_index(*mem, index)?;
                 let v = self.scalar(value)?;
                 let expected = expected.map(|x| self.scalar(x)).transpose()?;
                 let old = self.atomic_at(op, *mem, &place, v, expected)?;

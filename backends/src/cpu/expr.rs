@@ -373,11 +373,8 @@ impl<'a, 'c> Frame<'a, 'c> {
 
     /// `x[i, j]` or `x[i, j] or v`.
     fn element(&self, mem: Mem, index: &Args, or: Option<ExprId>, ty: &Type) -> Result<Val<'c>> {
-        let mut at = Vec::with_capacity(index.len());
-        for &i in index {
-            at.push(self.index_expr(i)?);
-        }
-        let Some(or) = or else { return self.load_element(mem, &at) };
+        let Some(or) = or else { return self.load_element(mem, &self.element_index(mem, index)?) };
+        let at = index.iter().map(|&i| self.index_expr(i)).collect::<Result<Vec<_>>>()?;
         let mut inside = self.e.bool(true);
         for (&i, &n) in at.iter().zip(&self.mem_dims(mem)) {
             // one unsigned compare holds both ends

@@ -12,6 +12,7 @@ use super::rings::Engines;
 use super::roles::{Agent, Crew};
 use super::stmt::LoopEnds;
 use super::uniform::Varying;
+use super::untrusted::Untrusted;
 use super::value::{Val, scratch_bytes};
 use pantile_abi::CpuFault;
 use pantile_ir::diag::Code;
@@ -67,6 +68,7 @@ pub struct Frame<'a, 'c> {
     pub program: &'a Program,
     pub kernel: &'a Kernel,
     pub varying: Varying,
+    pub untrusted: Untrusted,
     pub machine: &'a Machine,
     pub contract: bool,
     pub words: Ptr<'c>,
@@ -116,6 +118,7 @@ impl<'a, 'c> Frame<'a, 'c> {
             program,
             kernel,
             varying: Varying::of(kernel),
+            untrusted: Untrusted::of(kernel),
             machine,
             contract: kernel.math == pantile_ir::program::MathMode::Contract,
             words,

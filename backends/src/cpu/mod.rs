@@ -33,6 +33,7 @@ mod stmt;
 mod threads;
 mod tile;
 mod uniform;
+mod untrusted;
 mod value;
 
 pub use error::{CpuError, Result};

@@ -183,14 +183,14 @@ impl<'a, 'c> Frame<'a, 'c> {
                     w.bounds.push(Bound { lo: self.e.int(0), hi: self.e.int(1) });
                 }
                 RegionAxis::At(i) => {
-                    let i = self.index_expr(*i)?;
+                    let i = self.element_axis(region.mem, *i, dim)?;
                     if let Some(n) = dim {
                         alive = self.e.and(alive, self.e.cmp(inkwell::IntPredicate::ULT, i, n));
                     }
                     w.axes.push(Axis::Fixed(i));
                 }
                 RegionAxis::Span { start, len, limit, clip_low } => {
-                    let start = self.index_expr(*start)?;
+                    let start = self.span_start(region.mem, *start, *clip_low)?;
                     let b = self.clip(start, *len, *limit, *clip_low, dim)?;
                     w.axes.push(Axis::Along { start, tile: w.shape.len() });
                     w.shape.push(*len);
@@ -198,6 +198,9 @@ impl<'a, 'c> Frame<'a, 'c> {
                 }
                 RegionAxis::Gather { index, len } => {
                     let (mem, bounds) = self.materialize(*index)?;
+                    if let Some(n) = dim {
+                        self.gathered_rows(region.mem, &mem, bounds[0], n);
+                    }
                     w.axes.push(Axis::Gather { index: mem, tile: w.shape.len() });
                     w.shape.push(*len);
                     w.bounds.push(bounds[0]);

@@ -58,10 +58,7 @@ impl<'a, 'c> Frame<'a, 'c> {
                 self.update(*local, *op, *value)
             }
             StmtKind::Store { mem, index, value } => {
-                let mut at = Vec::with_capacity(index.len());
-                for &i in index {
-                    at.push(self.index_expr(i)?);
-                }
+                let at = self.element_index(*mem, index)?;
                 let v = self.scalar(*value)?;
                 self.store_element(*mem, &at, v)
             }

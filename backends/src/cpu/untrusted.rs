@@ -1,0 +1,116 @@
+//! Indices that come from the user's data, and the checks that they get before they become addresses.
+//!
+//! What the text computes from block and thread numbers is the author's, and the interpreter's to judge. What is
+//! loaded, or given as a scalar, differs from run to run: it is compared with the extent, and a kernel that is
+//! given a wrong one stops with a fault.
+
+use super::bounds::Bound;
+use super::emit::Int;
+use super::error::Result;
+use super::expr::Ix;
+use super::frame::{Frame, TileMem};
+use super::tile::for_each_expr;
+use inkwell::IntPredicate;
+use pantile_ir::codes;
+use pantile_ir::program::{BinOp, Elem, Expr, ExprId, Kernel, LocalId, Mem, Stmt, StmtKind};
+use std::collections::HashSet;
+
+/// Locals whose value depends on what is in memory or in scalar arguments.
+#[derive(Default)]
+pub struct Untrusted {
+    locals: HashSet<LocalId>,
+}
+
+impl Untrusted {
+    pub fn of(kernel: &Kernel) -> Untrusted {
+        let mut u = Untrusted::default();
+        loop {
+            let before = u.locals.len();
+            u.block(kernel, &kernel.stmts, false);
+            if u.locals.len() == before {
+                return u;
+            }
+        }
+    }
+
+    /// `counted`: inside a `while` that asks the data, where any variable may have become anything.
+    fn block(&mut self, k: &Kernel, block: &[Stmt], counted: bool) {
+        for s in block {
+            let mut from_data = matches!(s.kind, StmtKind::Op { .. }) || counted;
+            s.kind.operands(|x| from_data |= self.holds(k, x));
+            if from_data {
+                self.locals.extend(s.kind.defines());
+            }
+            let counted = counted || (from_data && matches!(s.kind, StmtKind::While { .. }));
+            for inner in s.kind.blocks() {
+                self.block(k, inner, counted);
+            }
+        }
+    }
+
+    pub fn holds(&self, k: &Kernel, x: ExprId) -> bool {
+        let mut any = false;
+        for_each_expr(&k.body.exprs, x, &mut |id| {
+            any |= match &k.body.exprs[id] {
+                Expr::Element { .. } | Expr::Arg(_) => true,
+                Expr::Local(l) => self.locals.contains(l),
+                _ => false,
+            }
+        });
+        any
+    }
+}
+
+impl<'a, 'c> Frame<'a, 'c> {
+    /// The indices of one element, each in its extent.
+    pub fn element_index(&self, mem: Mem, index: &[ExprId]) -> Result<Vec<Int<'c>>> {
+        let dims = self.mem_dims(mem);
+        index.iter().zip(dims).map(|(&x, n)| self.element_axis(mem, x, Some(n))).collect()
+    }
+
+    /// One of them.
+    pub fn element_axis(&self, mem: Mem, x: ExprId, extent: Option<Int<'c>>) -> Result<Int<'c>> {
+        let i = self.index_expr(x)?;
+        if let Some(n) = extent.filter(|_| self.untrusted.holds(self.kernel, x)) {
+            let stop = self.out_of(mem);
+            self.go_on_if(self.e.cmp(IntPredicate::ULT, i, n), stop);
+        }
+        Ok(i)
+    }
+
+    /// The first index of a span, which `clip low` alone lets be negative.
+    pub fn span_start(&self, mem: Mem, x: ExprId, clip_low: bool) -> Result<Int<'c>> {
+        let start = self.index_expr(x)?;
+        let may_be_negative = || {
+            let mut subtracts = self.untrusted.holds(self.kernel, x);
+            for_each_expr(&self.kernel.body.exprs, x, &mut |id| {
+                subtracts |=
+                    matches!(self.kernel.body.exprs[id], Expr::Binary(BinOp::Sub, ..) | Expr::Unary(..));
+            });
+            subtracts
+        };
+        if !clip_low && self.e.known(start).is_none_or(|n| n < 0) && may_be_negative() {
+            let stop = self.out_of(mem);
+            self.go_on_if(self.not(self.e.lt(start, self.e.int(0))), stop);
+        }
+        Ok(start)
+    }
+
+    /// Every row that a gather names is there.
+    pub fn gathered_rows(&self, mem: Mem, rows: &TileMem<'c>, bound: Bound<'c>, extent: Int<'c>) {
+        let stop = self.out_of(mem);
+        self.e.for_(bound.lo, bound.hi, self.e.int(1), |i| {
+            let row = self.e.convert(self.load_tile(rows, &[Ix::at(i)], 1), Elem::Index, false).int();
+            self.go_on_if(self.e.cmp(IntPredicate::ULT, row, extent), stop);
+        });
+    }
+
+    fn out_of(&self, mem: Mem) -> Int<'c> {
+        let name = match mem {
+            Mem::Tensor(id) => self.kernel.args[id].name.as_str(),
+            Mem::Buffer(id) => self.buffer(id).name.as_str(),
+            Mem::Slot { .. } => "a slot",
+        };
+        self.fault(codes::OUT_OF_BOUNDS, format!("an index made from data lies outside of `{name}`"))
+    }
+}

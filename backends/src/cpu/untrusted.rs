@@ -90,7 +90,8 @@ impl<'a, 'c> Frame<'a, 'c> {
             subtracts
         };
         if !clip_low && self.e.known(start).is_none_or(|n| n < 0) && may_be_negative() {
-            let stop = self.out_of(mem);
+            let message = format!("a region of `{}` starts below 0", self.mem_name(mem));
+            let stop = self.fault(codes::NEGATIVE_START, message);
             self.go_on_if(self.not(self.e.lt(start, self.e.int(0))), stop);
         }
         Ok(start)
@@ -106,11 +107,15 @@ impl<'a, 'c> Frame<'a, 'c> {
     }
 
     fn out_of(&self, mem: Mem) -> Int<'c> {
-        let name = match mem {
+        let message = format!("an index made from data lies outside of `{}`", self.mem_name(mem));
+        self.fault(codes::OUT_OF_BOUNDS, message)
+    }
+
+    fn mem_name(&self, mem: Mem) -> &'a str {
+        match mem {
             Mem::Tensor(id) => self.kernel.args[id].name.as_str(),
-            Mem::Buffer(id) => self.buffer(id).name.as_str(),
+            Mem::Buffer(id) => self.kernel.buffers[id].name.as_str(),
             Mem::Slot { .. } => "a slot",
-        };
-        self.fault(codes::OUT_OF_BOUNDS, format!("an index made from data lies outside of `{name}`"))
+        }
     }
 }

@@ -168,9 +168,7 @@ impl Parser<'_> {
         let start = self.here();
         self.bump();
         let name = self.name("a name for the ring");
-        let mut slots =
-            self.parens_like(Tok::LBracket, Tok::RBracket, "the number of slots, as in `ring ab[4]`");
-        let slots = slots.pop().unwrap_or_else(|| self.error_expr());
+        let slots = self.slots();
         let producer = self.name("the team that fills the ring");
         if !self.eat(Tok::Arrow) {
             self.unexpected("`->` and the team that reads the ring");
@@ -186,12 +184,22 @@ impl Parser<'_> {
         StmtKind::Ring(RingDecl { name, slots, producer, consumer, fields, fill })
     }
 
-    fn parens_like(&mut self, open: Tok, close: Tok, what: &str) -> Vec<Expr> {
-        if self.at(open) && self.same_line(0) {
-            return self.list(close, Self::expr);
+    /// `[4]`: one number.
+    fn slots(&mut self) -> Expr {
+        if !self.at(Tok::LBracket) || !self.same_line(0) {
+            self.unexpected("the number of slots, as in `ring ab[4]`");
+            return self.error_expr();
         }
-        self.unexpected(what);
-        Vec::new()
+        let start = self.here();
+        let mut all = self.list(Tok::RBracket, Self::expr);
+        match all.pop() {
+            Some(only) if all.is_empty() => only,
+            _ => {
+                let d = self.error(codes::UNEXPECTED, self.since(start), "a ring has one number of slots");
+                self.complain(d.help("write it in the brackets, as in `ring ab[4]`"));
+                self.error_expr()
+            }
+        }
     }
 
     fn ring_field(&mut self) -> RingField {

@@ -1,9 +1,9 @@
-//! Assignments: to variables, elements, regions and reducers, plain and compound; the statement forms.
+//! Assignments: to variables, elements, regions and reducers, plain and compound.
 
 use super::Elab;
 use super::calls::CallArgs;
 use super::scope::Value;
-use crate::ast::{self, AssignOp, BinaryOp, ExprKind, Form, Ident, Named};
+use crate::ast::{self, AssignOp, BinaryOp, ExprKind, Ident, Named};
 use crate::codes;
 use crate::diag::Diagnostic;
 use crate::program::*;
@@ -11,7 +11,7 @@ use crate::span::Span;
 use crate::typing;
 
 /// What stands on the left of an assignment.
-enum Target {
+pub(crate) enum Target {
     Local(LocalId),
     Place(Place),
     Reducer(ReducerId, Args),
@@ -62,7 +62,10 @@ impl<'a> Elab<'a> {
             self.report(d);
         }
         match target {
-            Target::Local(l) => self.assign_local(l, op, value, options, span),
+            Target::Local(l) => {
+                let all = matches!(place.kind, ExprKind::Index(..));
+                self.assign_local(l, (op, all), value, options, span)
+            }
             Target::Reducer(r, index) => self.fold_into(r, index, op, place, value, span),
             Target::Place(at) => {
                 let Some(elem) = self.place_elem(&at) else { return };
@@ -79,7 +82,7 @@ impl<'a> Elab<'a> {
         }
     }
 
-    fn target(&mut self, place: &'a ast::Expr) -> Option<Target> {
+    pub(crate) fn target(&mut self, place: &'a ast::Expr) -> Option<Target> {
         match &place.kind {
             ExprKind::Name(id) => match self.lookup(id) {
                 Value::Poison => None,
@@ -114,6 +117,7 @@ impl<'a> Elab<'a> {
                         }
                         Some(Target::Reducer(r, index))
                     }
+                    Value::Local(l) if self.assignable(l) && self.all_of(l, axes) => Some(Target::Local(l)),
                     _ => {
                         let d = Diagnostic::error(
                             codes::NOT_ASSIGNABLE,
@@ -146,7 +150,13 @@ impl<'a> Elab<'a> {
         }
     }
 
-    fn cannot_assign(&mut self, span: Span) {
+    /// Whether `c[:, :]` names all of a tile.
+    fn all_of(&self, l: LocalId, axes: &[ast::AxisIndex]) -> bool {
+        let Type::Tile { shape, .. } = &self.f.body.locals[l].ty else { return false };
+        shape.len() == axes.len() && axes.iter().all(|a| matches!(a, ast::AxisIndex::Full(_)))
+    }
+
+    pub(crate) fn cannot_assign(&mut self, span: Span) {
         let d = Diagnostic::error(codes::NOT_ASSIGNABLE, self.sp(span), "this cannot be assigned");
         self.report(d.help("assign to a `var`, or to a part of memory: `A[i, j] = x`, `A[i +: N] = t`"));
     }
@@ -157,6 +167,7 @@ impl<'a> Elab<'a> {
 
     fn not_assignable(&mut self, id: &'a Ident, value: &Value) {
         let name = &id.name;
+        let part;
         let (text, help) = match value {
             Value::Local(l) => match self.f.body.locals[*l].kind {
                 LocalKind::Loop => (format!("`{name}` counts the loop"), "copy it into a `var`"),
@@ -169,8 +180,10 @@ impl<'a> Elab<'a> {
                     (format!("`{name}` was declared with `let`"), "declare it with `var`")
                 }
             },
-            Value::Mem(_) => {
-                (format!("`{name}` is memory"), "assign to a region or an element of it: `A[i +: N] = t`")
+            Value::Mem(mem) => {
+                part =
+                    format!("assign to a region or an element of it: `{} = ...`", self.region_of(*mem, name));
+                (format!("`{name}` is memory"), part.as_str())
             }
             Value::Const(_) => (format!("`{name}` is known at compile time"), "declare a `var`"),
             Value::Dim(_) => (format!("`{name}` is a dim"), "copy it into a `var`"),
@@ -188,7 +201,14 @@ impl<'a> Elab<'a> {
         self.report(d.help(help));
     }
 
-    fn place_elem(&self, place: &Place) -> Option<Elem> {
+    /// How a region of a memory may be written: all of it where its extents are known.
+    fn region_of(&self, mem: Mem, name: &str) -> String {
+        let extents = typing::mem_extents(&self.ctx(), mem).unwrap_or_default();
+        let axes: Vec<&str> = extents.iter().map(|e| if e.is_some() { ":" } else { "i +: 64" }).collect();
+        format!("{name}[{}]", axes.join(", "))
+    }
+
+    pub(crate) fn place_elem(&self, place: &Place) -> Option<Elem> {
         let mem = match place {
             Place::Element { mem, .. } => *mem,
             Place::Region(r) => r.mem,
@@ -198,10 +218,11 @@ impl<'a> Elab<'a> {
 
     // ---- variables ------------------------------------------------------------------------------------------------
 
+    /// `all` says that the tile is written `c[:, :]`, where a scalar fills it.
     fn assign_local(
         &mut self,
         local: LocalId,
-        op: AssignOp,
+        (op, all): (AssignOp, bool),
         value: &'a ast::Expr,
         options: &'a [Named],
         span: Span,
@@ -231,6 +252,11 @@ impl<'a> Elab<'a> {
         let Some(mut v) = self.to_expr(v, want, value.span) else { return };
         if want == Some(Elem::Index) {
             v = self.to_index(v, value.span);
+        }
+        if all && !self.ty(v).is_tile() {
+            let shape = ty.shape().into();
+            let Some(full) = self.push(Expr::Splat { value: v, shape }, value.span) else { return };
+            v = full;
         }
         let kind = match update(op) {
             None => StmtKind::Assign { local, value: v },
@@ -378,109 +404,6 @@ impl<'a> Elab<'a> {
             }
         } else if let Some(values) = self.fold_inputs(comb, value, false) {
             self.effect(Op::Fold { reducer, index, values }, span);
-        }
-    }
-
-    // ---- statement forms --------------------------------------------------------------------------------------------
-
-    pub(crate) fn form(&mut self, form: &'a Form, span: Span) {
-        match form {
-            Form::Copy { asynchronous: true, queue, from, to, pad } => {
-                self.copy_async(queue.as_ref(), from, to, pad.as_ref(), span)
-            }
-            Form::Copy { from, to, pad, .. } => self.copy(from, to, pad.as_ref(), span),
-            Form::Gemm { queue: Some(q), a, b, to, init, options } => {
-                self.issue(q, (a, b), to, init.as_ref(), options, span)
-            }
-            Form::Gemm { queue: None, a, b, to, init, options } => {
-                let Some(into) = self.tile_target(to) else { return };
-                let Some(init) = self.init(init.as_ref()) else { return };
-                self.product_into(into, a, b, init, options, span);
-            }
-            Form::Call { call, to } => self.call_form(call, to, span),
-        }
-    }
-
-    pub(crate) fn tile_target(&mut self, to: &'a ast::Expr) -> Option<LocalId> {
-        match self.target(to)? {
-            Target::Local(l) => Some(l),
-            _ => {
-                let d = Diagnostic::error(
-                    codes::NOT_ASSIGNABLE,
-                    self.sp(to.span),
-                    "a product accumulates into a tile variable",
-                );
-                self.report(d.help("declare it: `var c = zeros f32[BM, BN]`"));
-                None
-            }
-        }
-    }
-
-    /// `(init = cond)`; absent it accumulates.
-    pub(crate) fn init(&mut self, init: Option<&'a ast::Expr>) -> Option<Init> {
-        let Some(e) = init else { return Some(Init::Accumulate) };
-        match self.expr(e, None) {
-            Value::Const(super::consts::Const::Bool(true)) => Some(Init::Overwrite),
-            Value::Const(super::consts::Const::Bool(false)) => Some(Init::Accumulate),
-            v => self.to_expr(v, Some(Elem::BOOL), e.span).map(Init::When),
-        }
-    }
-
-    /// `copy from -> to`: a read of a region or a tile, then a write or an assignment.
-    fn copy(&mut self, from: &'a ast::Expr, to: &'a ast::Expr, pad: Option<&'a ast::Expr>, span: Span) {
-        let value = match pad {
-            Some(pad) => self.region_pad(from, pad, from.span),
-            None => self.expr(from, None),
-        };
-        let target = self.target(to);
-        let Some(value) = self.to_expr(value, None, from.span) else { return };
-        match target {
-            Some(Target::Local(local)) => {
-                self.stmt(StmtKind::Assign { local, value }, span);
-            }
-            Some(Target::Place(place)) => self.store(place, AssignOp::Set, value, from.span, span),
-            Some(Target::Reducer(..)) => self.cannot_assign(to.span),
-            None => {}
-        }
-    }
-
-    /// `reduce(add, s, axis = 1) -> m`
-    fn call_form(&mut self, call: &'a ast::Expr, to: &'a [ast::Expr], span: Span) {
-        let value = self.expr(call, None);
-        let values: Vec<Value> = match value {
-            Value::Poison => return,
-            Value::Tuple(v) => v.to_vec(),
-            Value::Unit => Vec::new(),
-            v => vec![v],
-        };
-        if values.len() != to.len() {
-            let text = format!("the call gives {} values, but {} targets stand here", values.len(), to.len());
-            let d = Diagnostic::error(codes::PATTERN, self.sp(span), text);
-            return self.report(d);
-        }
-        for (v, place) in values.into_iter().zip(to) {
-            // a name that is not declared yet is declared by the form
-            if let ExprKind::Name(id) = &place.kind
-                && self.f.scope.get(&id.name).is_none()
-                && let Value::Expr(e) = v
-            {
-                if let Expr::Local(l) = self.f.body.exprs[e]
-                    && self.take_temp(l)
-                {
-                    self.f.body.locals[l].name = id.name.clone();
-                    self.declare(id, Value::Local(l));
-                }
-                continue;
-            }
-            let Some(value) = self.to_expr(v, None, call.span) else { continue };
-            match self.target(place) {
-                Some(Target::Local(local)) => {
-                    self.stmt(StmtKind::Assign { local, value }, span);
-                }
-                Some(Target::Place(at)) => self.store(at, AssignOp::Set, value, call.span, span),
-                Some(Target::Reducer(..)) => self.cannot_assign(place.span),
-                None => {}
-            }
         }
     }
 

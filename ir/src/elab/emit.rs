@@ -60,6 +60,8 @@ pub(crate) struct Frame<'a> {
     pub item: Option<super::library::ItemRef>,
     pub steps: Vec<Step>,
     pub has_grid: bool,
+    /// What follows the present statement in its block.
+    pub rest: &'a [crate::ast::Stmt],
     /// The body's size was reported.
     pub full: bool,
 }

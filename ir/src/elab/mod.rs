@@ -13,6 +13,7 @@ mod consts;
 mod convert;
 mod emit;
 mod exprs;
+mod forms;
 pub mod functions;
 mod host;
 mod inline;

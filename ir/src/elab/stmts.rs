@@ -23,8 +23,9 @@ impl<'a> Elab<'a> {
                 i += n;
                 continue;
             }
-            self.staged(s);
             i += 1;
+            self.f.rest = &stmts[i..];
+            self.staged(s);
         }
     }
 
@@ -515,6 +516,12 @@ impl<'a> Elab<'a> {
     /// `shared t: f16[64, 72] align 128`, `fragment c: f32[64, 64]`
     fn memory(&mut self, m: &'a A, span: Span) {
         let A::Memory { name, elem, shape, place } = m else { return };
+        if place.home == Some(ast::Home::Fragment) && Self::issued_into(self.f.rest, &name.name) {
+            // products in flight own it, so it is a value; without a step it is zeros
+            let zeros = self.fill(None, elem, shape, span);
+            self.bind_var(name, zeros, span, span);
+            return self.place_value(name, place);
+        }
         let (elem, shape) = (self.elem_type(elem), self.static_shape(shape));
         let (Some(elem), Some(shape)) = (elem, shape) else { return self.declare(name, Value::Poison) };
         let Elem::D(elem) = elem else {

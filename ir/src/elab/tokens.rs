@@ -234,7 +234,7 @@ impl<'a> Elab<'a> {
     // ---- asynchronous forms -------------------------------------------------------------------------------------------
 
     /// A region by itself, or all of a memory with a known shape: `r.a`, `t`, `A[i +: N, :]`.
-    fn region(&mut self, e: &'a ast::Expr) -> Option<Region> {
+    pub(crate) fn region(&mut self, e: &'a ast::Expr) -> Option<Region> {
         if let ExprKind::Index(base, axes) = &e.kind {
             let mem = match &base.kind {
                 ExprKind::Name(id) => self.lookup(id),

@@ -114,7 +114,7 @@ pub(super) fn kernel(v: &mut Verifier) {
         if l.home != Home::Open && l.home != Home::Fragment {
             has(v, "a home of a tile", span);
         }
-        if l.layout.is_some() {
+        if l.layout.is_some() && l.home != Home::Fragment {
             has(v, "a layout of a tile", span);
         }
         if l.team.is_some() && l.home != Home::Fragment {

@@ -184,9 +184,9 @@ impl Memory {
                     f.help("an `out` tensor holds nothing on entry; make it `inout` to read it")
                 }
                 Home::Global(_) => f.help("write it in an earlier launch"),
-                Home::Slot => f
-                    .help("`pad 0` fills what lies outside the tensor: `copy.async A[…] pad 0 -> w.a`")
-                    .help("fill all that is read before the slot is handed on"),
+                Home::Slot => f.help(
+                    "fill all of the slot before it is read; `pad 0` fills what lies outside the tensor",
+                ),
                 _ => f.help("fill it before the read"),
             }
         };

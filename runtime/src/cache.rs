@@ -75,10 +75,24 @@ pub fn default_dir() -> Option<PathBuf> {
     Some(user.join("pantile"))
 }
 
+fn asked_bound() -> Option<String> {
+    let value = std::env::var_os("PANTILE_CACHE_SIZE")?.to_string_lossy().into_owned();
+    (!value.is_empty()).then_some(value)
+}
+
+/// What is wrong with `PANTILE_CACHE_SIZE`, whose default then holds.
+pub fn wrong_bound() -> Option<String> {
+    let value = asked_bound()?;
+    match value.parse::<u64>() {
+        Ok(_) => None,
+        Err(_) => Some(format!("PANTILE_CACHE_SIZE is `{value}`, which is no number of bytes")),
+    }
+}
+
 impl Cache {
     /// The user's cache; `None` where there is no place for one.
     pub fn open() -> Option<Cache> {
-        let bound = std::env::var("PANTILE_CACHE_SIZE").ok().and_then(|v| v.parse().ok());
+        let bound = asked_bound().and_then(|v| v.parse().ok());
         Some(Cache::at(default_dir()?, bound.unwrap_or(DEFAULT_BOUND)))
     }
 
@@ -192,6 +206,19 @@ impl Cache {
                 Ok(usage)
             }
         }
+    }
+
+    /// Can the folder hold entries, as far as can be told without making it?
+    pub fn usable(&self) -> io::Result<()> {
+        for folder in self.dir.ancestors().filter(|p| !p.as_os_str().is_empty()) {
+            match fs::metadata(folder) {
+                Ok(meta) if meta.is_dir() => break,
+                Ok(_) => return Err(io::ErrorKind::NotADirectory.into()),
+                Err(e) if e.kind() == io::ErrorKind::NotFound => {}
+                Err(e) => return Err(e),
+            }
+        }
+        if self.dir.is_dir() { self.writable() } else { Ok(()) }
     }
 
     /// Can entries be written?

@@ -48,9 +48,12 @@ impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Report { count, wrong, max_abs, max_rel, .. } = self;
         if self.is_right() {
-            return write!(f, "{count} elements agree (largest error {max_abs:.3e}, relative {max_rel:.3e})");
+            let elements = if *count == 1 { "element agrees" } else { "elements agree" };
+            return write!(f, "{count} {elements} (largest error {max_abs:.3e}, relative {max_rel:.3e})");
         }
-        write!(f, "{wrong} of {count} elements are wrong")?;
+        let (noun, verb) =
+            (if *count == 1 { "element" } else { "elements" }, if *wrong == 1 { "is" } else { "are" });
+        write!(f, "{wrong} of {count} {noun} {verb} wrong")?;
         let Some(w) = &self.worst else { return Ok(()) };
         write!(
             f,

@@ -54,11 +54,6 @@ impl ErrorKind {
             ErrorKind::Compare => 907,
         }
     }
-
-    /// Whether the remedy is another machine or an installation rather than another input.
-    pub const fn is_missing_device(self) -> bool {
-        matches!(self, ErrorKind::HostFeature | ErrorKind::Library)
-    }
 }
 
 #[derive(Debug)]
@@ -99,19 +94,34 @@ impl Error {
             std::io::ErrorKind::NotFound => ErrorKind::FileMissing,
             _ => ErrorKind::FileAccess,
         };
-        let message = match e.kind() {
-            std::io::ErrorKind::NotFound => format!("cannot {doing} `{}`: no such file", path.display()),
-            std::io::ErrorKind::PermissionDenied => {
-                format!("cannot {doing} `{}`: permission denied", path.display())
-            }
-            _ => format!("cannot {doing} `{}`: {e}", path.display()),
-        };
-        Error::new(kind, message)
+        Error::new(kind, format!("cannot {doing} `{}`: {}", path.display(), io_words(e)))
     }
 
     pub(crate) fn format(path: &Path, what: impl fmt::Display) -> Error {
         Error::new(ErrorKind::FileFormat, format!("`{}` is not usable: {what}", path.display()))
     }
+}
+
+/// Why the system refused, without its numbers.
+pub fn io_words(e: &std::io::Error) -> String {
+    use std::io::ErrorKind as K;
+    let words = match e.kind() {
+        K::NotFound => "no such file",
+        K::PermissionDenied => "permission denied",
+        K::IsADirectory => "it is a folder",
+        K::NotADirectory => "a part of the path is a file, not a folder",
+        K::StorageFull | K::QuotaExceeded => "no space is left",
+        K::ReadOnlyFilesystem => "the file system is read-only",
+        K::InvalidFilename => "the name is too long",
+        K::InvalidData => "it is no text in UTF-8",
+        K::AlreadyExists => "it is there already",
+        _ => {
+            let text = e.to_string();
+            let end = text.find(" (os error").unwrap_or(text.len());
+            return text[..end].to_lowercase();
+        }
+    };
+    words.into()
 }
 
 impl fmt::Display for Error {

@@ -16,6 +16,6 @@ pub mod object;
 pub mod random;
 pub mod run;
 
-pub use error::{Error, ErrorKind, Result};
+pub use error::{Error, ErrorKind, Result, io_words};
 pub use host::{HostBuffer, HostTensor};
 pub use run::{Launch, Launcher, Workspace, WorkspaceRequest, run_program};

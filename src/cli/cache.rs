@@ -3,7 +3,8 @@
 use super::report::{Failure, Session, print, print_json};
 use super::{Exit, Outcome};
 use pantile::ir::codes;
-use pantile::runtime::cache::{Cache, Usage, default_dir};
+use pantile::runtime::cache::{Cache, Usage, default_dir, wrong_bound};
+use pantile::runtime::io_words;
 
 /// Show or empty the cache of built code.
 ///
@@ -27,14 +28,23 @@ struct Shown {
     cleared: bool,
 }
 
-pub fn run(args: &Args, _: &mut Session) -> Outcome {
+pub fn run(args: &Args, session: &mut Session) -> Outcome {
     let (Some(dir), Some(cache)) = (default_dir(), Cache::open()) else {
         return Err(Failure::new(codes::FILE_MISSING, "there is no place for a cache")
             .help("set PANTILE_CACHE_DIR to a folder"));
     };
     let dir = dir.display().to_string();
+    if let Some(wrong) = wrong_bound() {
+        session.warn(codes::USAGE, format!("{wrong}; the cache keeps {}", size(cache.bound())));
+    }
+    cache.usable().map_err(|e| {
+        Failure::new(codes::FILE_ACCESS, format!("`{dir}` cannot be the cache: {}", io_words(&e)))
+            .help("set PANTILE_CACHE_DIR to a folder that can be written")
+    })?;
     let Usage { entries, bytes } = if args.clear {
-        cache.clear().map_err(|e| Failure::new(codes::FILE_ACCESS, format!("cannot empty `{dir}`: {e}")))?
+        cache.clear().map_err(|e| {
+            Failure::new(codes::FILE_ACCESS, format!("cannot empty `{dir}`: {}", io_words(&e)))
+        })?
     } else {
         cache.usage()
     };
@@ -42,7 +52,8 @@ pub fn run(args: &Args, _: &mut Session) -> Outcome {
         print_json(&Shown { dir, entries, bytes, bound: cache.bound(), cleared: args.clear });
     } else {
         let verb = if args.clear { "removed " } else { "" };
-        print(&format!("{verb}{entries} entries, {} of {} in {dir}\n", size(bytes), size(cache.bound())));
+        let noun = if entries == 1 { "entry" } else { "entries" };
+        print(&format!("{verb}{entries} {noun}, {} of {} in {dir}\n", size(bytes), size(cache.bound())));
     }
     Ok(Exit::Fine)
 }

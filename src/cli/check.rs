@@ -113,7 +113,7 @@ fn one(
     session: &mut Session,
 ) -> Result<Diagnostics, Failure> {
     let head = driver::entry(library, entry.name.as_deref())?;
-    let (request, _) = args.specialise.request(&head);
+    let request = args.specialise.request_only(&head)?;
     let mut found = Diagnostics::new();
     for arch in archs {
         if args.passes {

@@ -3,8 +3,8 @@
 use super::report::{Session, print, print_json, table};
 use super::{Exit, Outcome};
 use pantile::ir::target::Targets;
-use pantile::runtime::cache::{Cache, default_dir};
-use pantile::runtime::features;
+use pantile::runtime::cache::{Cache, default_dir, wrong_bound};
+use pantile::runtime::{features, io_words};
 
 /// Say what is present on this machine and in this build, and what is missing for what.
 #[derive(clap::Args)]
@@ -82,8 +82,10 @@ fn cache() -> Check {
         };
     };
     let dir = dir.display();
-    match cache.writable() {
-        Ok(()) => Check { what: "cache", state: "ok", found: dir.to_string() },
-        Err(e) => Check { what: "cache", state: "note", found: format!("{dir} cannot be written: {e}") },
-    }
+    let found = match (cache.writable(), wrong_bound()) {
+        (Ok(()), None) => return Check { what: "cache", state: "ok", found: dir.to_string() },
+        (Ok(()), Some(wrong)) => format!("{dir}; {wrong}"),
+        (Err(e), _) => format!("{dir} cannot be the cache, so nothing built is kept: {}", io_words(&e)),
+    };
+    Check { what: "cache", state: "note", found }
 }

@@ -1,6 +1,6 @@
 //! `pantile emit`: what becomes of an entry.
 
-use super::entry::{Entry, Specialise, usage};
+use super::entry::{Entry, Specialise};
 use super::report::{Failure, Session, print};
 use super::{Exit, Outcome};
 use pantile::driver::{self, Target, compile, native_code, passes};
@@ -8,6 +8,7 @@ use pantile::ir::codes;
 use pantile::ir::elab::{Library, Request};
 use pantile::ir::print as printer;
 use pantile::ir::target::{Backend, Targets};
+use pantile::runtime::io_words;
 use std::path::{Path, PathBuf};
 
 /// Print an entry as the compiler sees it: specialised tile text, LLVM IR, assembly, or its launch contract.
@@ -52,10 +53,7 @@ pub fn run(args: &Args, session: &mut Session) -> Outcome {
     let targets = args.specialise.files.load(session)?;
     let library = args.specialise.load(&args.entry.file, session)?;
     let head = driver::entry(&library, args.entry.name.as_deref())?;
-    let (request, dims) = args.specialise.request(&head);
-    if let Some((name, _)) = dims.first() {
-        return Err(usage(format!("`{name}` is a dim of the launch, nothing that is emitted depends on it")));
-    }
+    let request = args.specialise.request_only(&head)?;
     if let (Some(wanted), Some(folder)) = (&args.dump_after, &args.output) {
         return dump(args, wanted, folder, &library, &request, &targets, session);
     }
@@ -81,7 +79,7 @@ pub fn run(args: &Args, session: &mut Session) -> Outcome {
     match &args.output {
         None => print(&text),
         Some(path) => std::fs::write(path, text).map_err(|e| {
-            Failure::new(codes::FILE_ACCESS, format!("cannot write `{}`: {e}", path.display()))
+            Failure::new(codes::FILE_ACCESS, format!("cannot write `{}`: {}", path.display(), io_words(&e)))
         })?,
     }
     Ok(Exit::Fine)
@@ -106,7 +104,7 @@ fn dump(
         session.show(&warnings);
         let folder = if args.target.len() > 1 { folder.join(&arch.name) } else { folder.to_path_buf() };
         let failed = |path: &Path, e: std::io::Error| {
-            Failure::new(codes::FILE_ACCESS, format!("cannot write `{}`: {e}", path.display()))
+            Failure::new(codes::FILE_ACCESS, format!("cannot write `{}`: {}", path.display(), io_words(&e)))
         };
         std::fs::create_dir_all(&folder).map_err(|e| failed(&folder, e))?;
         for (i, d) in dumps.iter().enumerate().filter(|(_, d)| wanted == "all" || wanted == d.pass.name) {

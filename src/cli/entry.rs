@@ -73,6 +73,17 @@ impl Specialise {
         (request, dims)
     }
 
+    /// What is asked of the entry where nothing is run: only constants of its head have a use.
+    pub fn request_only(&self, head: &Head<'_>) -> Result<Request, Failure> {
+        let (request, dims) = self.request(head);
+        match dims.first() {
+            None => Ok(request),
+            Some((name, _)) => Err(usage(format!(
+                "`{name}` is a dim of the launch, nothing that is asked for depends on it"
+            ))),
+        }
+    }
+
     pub fn load(&self, file: &std::path::Path, session: &mut Session) -> Result<Library, Failure> {
         Ok(driver::load(file, &self.search, &mut session.sources)?)
     }
@@ -93,6 +104,9 @@ pub struct On {
     #[arg(long = "as", value_name = "ARCH")]
     pub as_arch: Option<String>,
 }
+
+/// More threads than any machine has cores; making as many as a slip of the pen asks for takes minutes.
+pub const MOST_THREADS: i64 = 4096;
 
 /// Refuses a combination that clap cannot see.
 pub fn usage(message: impl Into<String>) -> Failure {

@@ -5,6 +5,7 @@ use super::{Exit, Outcome};
 use pantile::driver::{format_source, read_source};
 use pantile::ir::codes;
 use pantile::ir::diag::Diagnostics;
+use pantile::runtime::io_words;
 use std::path::{Path, PathBuf};
 
 /// Lay out .tile files in the one canonical way.
@@ -57,8 +58,9 @@ fn one(path: &Path, check: bool, session: &mut Session) -> Result<bool, Failure>
     } else if shown.to_string() == "-" {
         print(&text);
     } else if differs {
-        replace(path, &text)
-            .map_err(|e| Failure::new(codes::FILE_ACCESS, format!("cannot write `{shown}`: {e}")))?;
+        replace(path, &text).map_err(|e| {
+            Failure::new(codes::FILE_ACCESS, format!("cannot write `{shown}`: {}", io_words(&e)))
+        })?;
     }
     Ok(differs)
 }
@@ -87,7 +89,7 @@ fn collect(path: &Path, files: &mut Vec<PathBuf>) -> Result<(), Failure> {
         return Ok(());
     }
     let fail = |e: std::io::Error| {
-        Failure::new(codes::FILE_ACCESS, format!("cannot list `{}`: {e}", path.display()))
+        Failure::new(codes::FILE_ACCESS, format!("cannot list `{}`: {}", path.display(), io_words(&e)))
     };
     let mut inside = Vec::new();
     for entry in std::fs::read_dir(path).map_err(fail)? {

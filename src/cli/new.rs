@@ -3,6 +3,7 @@
 use super::report::{Failure, Session, print};
 use super::{Exit, Outcome};
 use pantile::ir::codes;
+use pantile::runtime::io_words;
 use std::io::Write;
 use std::path::PathBuf;
 
@@ -65,10 +66,10 @@ pub fn run(args: &Args, _: &mut Session) -> Outcome {
         std::io::ErrorKind::AlreadyExists => {
             Failure::new(codes::FILE_ACCESS, format!("`{shown}` is there already")).help("give another name")
         }
-        _ => Failure::new(codes::FILE_ACCESS, format!("cannot write `{shown}`: {e}")),
+        _ => Failure::new(codes::FILE_ACCESS, format!("cannot write `{shown}`: {}", io_words(&e))),
     })?;
     file.write_all(text.as_bytes())
-        .map_err(|e| Failure::new(codes::FILE_ACCESS, format!("cannot write `{shown}`: {e}")))?;
+        .map_err(|e| Failure::new(codes::FILE_ACCESS, format!("cannot write `{shown}`: {}", io_words(&e))))?;
     print(&format!("wrote {shown}\n"));
     Ok(Exit::Fine)
 }

@@ -8,6 +8,7 @@ use pantile::ir::diag::render::{Style, render_all};
 use pantile::ir::diag::{Code, Diagnostic, Diagnostics};
 use pantile::ir::span::{Sources, Span};
 use pantile::runtime;
+use pantile::runtime::cache::{Cache, default_dir, wrong_bound};
 use std::io::{IsTerminal, Write};
 
 #[derive(clap::Args)]
@@ -71,6 +72,24 @@ impl Session {
         let text = render_all(diagnostics, &self.sources, self.style);
         // nobody is left to tell that standard error is closed
         let _ = std::io::stderr().lock().write_all(text.as_bytes());
+    }
+
+    /// One line that does not stop the command.
+    pub fn warn(&self, code: Code, message: String) {
+        self.show(&Diagnostics::from_iter([Diagnostic::warning(code, Span::default(), message)]));
+    }
+
+    /// Says once where built code cannot be kept; the work goes on without.
+    pub fn warn_of_cache(&self) {
+        if let Some(wrong) = wrong_bound() {
+            self.warn(codes::USAGE, format!("{wrong}; the default holds"));
+        }
+        let (Some(dir), Some(cache)) = (default_dir(), Cache::open()) else { return };
+        if let Err(e) = cache.writable() {
+            let why = runtime::io_words(&e);
+            let message = format!("`{}` cannot be the cache, so nothing built is kept: {why}", dir.display());
+            self.warn(codes::FILE_ACCESS, message);
+        }
     }
 
     pub fn report(&self, failure: &Failure) -> Exit {

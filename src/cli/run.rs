@@ -1,6 +1,6 @@
 //! `pantile run`: one entry on real input.
 
-use super::entry::{Entry, On, Specialise, assignment, usage};
+use super::entry::{Entry, MOST_THREADS, On, Specialise, assignment, usage};
 use super::report::{Failure, Session, print, print_json};
 use super::{Exit, Outcome};
 use pantile::abi::{DType, Mode, ParamAbi};
@@ -11,6 +11,7 @@ use pantile::driver::{
 use pantile::ir::codes;
 use pantile::ir::diag::Diagnostic;
 use pantile::ir::elab::{Library, Request};
+use pantile::ir::target::Backend;
 use pantile::runtime::HostTensor;
 use pantile::runtime::compare::Tolerance;
 use pantile::runtime::files::{self, ArrayPath};
@@ -50,20 +51,20 @@ pub struct Args {
     reference: Option<String>,
     /// Tolerance relative to each element and, without --atol, to the root mean square of the reference. Without
     /// tolerances: 64 roundings of the output's type.
-    #[arg(long)]
+    #[arg(long, value_parser = tolerance, allow_negative_numbers = true)]
     rtol: Option<f64>,
     /// Absolute tolerance.
-    #[arg(long)]
+    #[arg(long, value_parser = tolerance, allow_negative_numbers = true)]
     atol: Option<f64>,
     /// Run this many times; the shortest time is shown.
-    #[arg(long, default_value_t = 1, value_name = "N")]
+    #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     repeat: u32,
     /// Worker threads of native code; one a core where not given.
-    #[arg(long, value_name = "N")]
-    threads: Option<usize>,
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=MOST_THREADS))]
+    threads: Option<u16>,
     /// Let the interpreter try this many orders of blocks and threads, and compare.
-    #[arg(long, default_value_t = 1, value_name = "N")]
-    orders: u32,
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    orders: Option<u32>,
     /// Print JSON.
     #[arg(long)]
     json: bool,
@@ -109,6 +110,10 @@ pub fn run(args: &Args, session: &mut Session) -> Outcome {
     }
     let targets = args.specialise.files.load(session)?;
     let target = Target::choose(&args.on.target, args.on.as_arch.as_deref(), &targets)?;
+    for_this_target(args, &target)?;
+    if target.backend == Backend::Cpu {
+        session.warn_of_cache();
+    }
     let library = args.specialise.load(&args.entry.file, session)?;
     let head = driver::entry(&library, args.entry.name.as_deref())?;
     let (inputs, files) = values(&args.values)?;
@@ -117,13 +122,21 @@ pub fn run(args: &Args, session: &mut Session) -> Outcome {
     let entry = compile(&library, &request, &target.arch, &mut session.sources)?;
     session.show(&entry.warnings);
     known_outputs(&entry, &files)?;
+    files::check_writable(&files.iter().map(|(n, f)| (f.clone(), n.as_str())).collect::<Vec<_>>())?;
+    let inputs = driver::fitting_types(&head, &request, &entry, inputs)?;
+    // results for programs are not mixed with what the kernel says
+    let entry = if args.json { entry.without_prints() } else { entry };
 
     let mut values = arguments(&entry, inputs, &dims)?;
     let before = copies(&values)?;
-    let options = RunOptions { orders: args.orders, threads: args.threads, ..RunOptions::default() };
+    let options = RunOptions {
+        orders: args.orders.unwrap_or(1),
+        threads: args.threads.map(usize::from),
+        ..RunOptions::default()
+    };
     let device = target.device(&options)?;
     let mut seconds = f64::INFINITY;
-    for turn in 0..args.repeat.max(1) {
+    for turn in 0..args.repeat {
         if turn > 0 {
             restore(&entry, &mut values, &before);
         }
@@ -151,6 +164,28 @@ pub fn run(args: &Args, session: &mut Session) -> Outcome {
         print(&human(&shown, &target, &checks))
     }
     Ok(if checks.iter().all(|c| c.report.is_right()) { Exit::Fine } else { Exit::WrongResult })
+}
+
+/// An option that the chosen target would not heed is a mistake.
+fn for_this_target(args: &Args, target: &Target) -> Result<(), Failure> {
+    let refuse = |option: &str, whose: &str, remedy: &str| {
+        let message = format!("`{option}` is for {whose}, but this runs on {}", target.describe());
+        Err(usage(message).help(format!("add `--target {remedy}`, or leave `{option}` out")))
+    };
+    match target.backend {
+        Backend::Interp if args.threads.is_some() => refuse("--threads", "native code", "cpu"),
+        Backend::Cpu if args.orders.is_some() => refuse("--orders", "the interpreter", "interp"),
+        _ => Ok(()),
+    }
+}
+
+/// A bound on a difference.
+fn tolerance(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(v) if v.is_finite() && v >= 0.0 => Ok(v),
+        Ok(_) => Err("a tolerance is a finite number, zero or more".into()),
+        Err(_) => Err("this is no number".into()),
+    }
 }
 
 type Outputs = Vec<(String, ArrayPath)>;

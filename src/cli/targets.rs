@@ -2,6 +2,7 @@
 
 use super::report::{Failure, Session, print, print_json, table};
 use super::{Exit, Outcome};
+use pantile::driver::read_text;
 use pantile::ir::codes;
 use pantile::ir::target::{Arch, Chip, Entry, Targets, UserFile};
 use std::path::PathBuf;
@@ -33,13 +34,7 @@ pub struct Files {
 
 impl Files {
     pub fn load(&self, session: &mut Session) -> Result<Targets, Failure> {
-        let read = |path: &PathBuf| match std::fs::read_to_string(path) {
-            Ok(text) => Ok(UserFile { path: path.clone(), text }),
-            Err(e) => {
-                let message = format!("cannot read `{}`: {e}", path.display());
-                Err(Failure::new(codes::FILE_MISSING, message))
-            }
-        };
+        let read = |path: &PathBuf| Ok(UserFile { path: path.clone(), text: read_text(path)? });
         let files = self.files.iter().map(read).collect::<Result<Vec<_>, Failure>>()?;
         Ok(Targets::with_user(&files, &mut session.sources)?)
     }

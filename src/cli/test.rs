@@ -1,6 +1,6 @@
 //! `pantile test`: the `test` blocks of files.
 
-use super::entry::On;
+use super::entry::{MOST_THREADS, On};
 use super::report::{Failure, Session, print, print_json};
 use super::targets::Files;
 use super::{Exit, Outcome};
@@ -9,7 +9,7 @@ use pantile::ir::codes;
 use pantile::ir::diag::Diagnostics;
 use pantile::ir::elab::{Library, TestCase, tests};
 use pantile::ir::span::Sources;
-use pantile::ir::target::Targets;
+use pantile::ir::target::{Backend, Targets};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -45,7 +45,7 @@ pub struct Args {
     #[arg(long)]
     json: bool,
     /// How many cases run at a time; one a core where not given.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=MOST_THREADS))]
     jobs: Option<u16>,
 }
 
@@ -72,6 +72,9 @@ pub fn run(args: &Args, session: &mut Session) -> Outcome {
     let targets = args.targets.load(session)?;
     let target = Target::choose(&args.on.target, args.on.as_arch.as_deref(), &targets)?;
     let mut count = Count::default();
+    if target.backend == Backend::Cpu {
+        session.warn_of_cache();
+    }
     for file in &args.files {
         match load(args, file, session) {
             Ok((library, cases)) => {

@@ -139,7 +139,9 @@ pub fn arguments(
     let known: Vec<Known> = made.iter().map(known).collect();
     let shapes = infer_shapes(abi.signature(), &known, dims).map_err(|e| {
         let mut d = diagnostic(e.into());
-        d.help = vec!["give the dim itself: `--dim NAME=VALUE`, or the shape of another tensor".into()];
+        if d.help.iter().any(|h| h.starts_with("give the shape")) {
+            d.help = vec!["give the dim itself: `--dim NAME=VALUE`, or the shape of another tensor".into()];
+        }
         d
     })?;
     let rest = made.into_iter().zip(&abi.params).zip(shapes).zip(waiting);

@@ -3,7 +3,7 @@
 use pantile_abi as abi;
 use pantile_ir::diag::{Diagnostic, Diagnostics};
 use pantile_ir::elab::{self, Elaborated, Files, Found, Library, Request};
-use pantile_ir::program::Program;
+use pantile_ir::program::{Block, Op, Program, StmtKind};
 use pantile_ir::span::Sources;
 use pantile_ir::target::Arch;
 use pantile_ir::verify;
@@ -41,4 +41,37 @@ pub fn compile(
     warnings.extend(checked.warnings);
     let abi = pantile_passes::abi::describe(&program).map_err(|d| Diagnostics::from_iter([d]))?;
     Ok(Compiled { program, abi, warnings, params })
+}
+
+impl Compiled {
+    /// The same without what it prints: for references, and where results for programs share the output.
+    pub fn without_prints(&self) -> Compiled {
+        let mut program = self.program.clone();
+        for kernel in program.kernels.handles() {
+            drop_prints(&mut program.kernels[kernel].stmts);
+        }
+        Compiled {
+            program,
+            abi: self.abi.clone(),
+            warnings: self.warnings.clone(),
+            params: self.params.clone(),
+        }
+    }
+}
+
+fn drop_prints(block: &mut Block) {
+    block.retain(|s| !matches!(s.kind, StmtKind::Op { op: Op::Print { .. }, .. }));
+    for stmt in block {
+        match &mut stmt.kind {
+            StmtKind::If { then, other, .. } => {
+                drop_prints(then);
+                drop_prints(other);
+            }
+            StmtKind::For { body, .. } | StmtKind::While { body, .. } | StmtKind::Parallel { body, .. } => {
+                drop_prints(body);
+            }
+            StmtKind::Roles(roles) => roles.iter_mut().for_each(|r| drop_prints(&mut r.body)),
+            _ => {}
+        }
+    }
 }

@@ -8,6 +8,7 @@ mod compile;
 #[cfg(feature = "cpu")]
 pub mod cpu;
 mod execute;
+mod fit;
 mod head;
 mod interp;
 pub mod passes;
@@ -19,9 +20,10 @@ mod tests;
 pub use arguments::{Input, arguments, input_info};
 pub use compile::{Compiled, compile, load};
 pub use execute::{Device, Ran, RunError, Value, diagnostic, execute};
+pub use fit::fitting_types;
 pub use head::{Head, entry, heads};
 pub use reference::{Checked, Outputs, check_against, default_tolerance, entry_outputs, relative, widened};
-pub use source::{format_source, read_source};
+pub use source::{format_source, read_source, read_text};
 pub use target::{RunOptions, Target};
 pub use tests::{Verdict, run_case};
 

@@ -59,6 +59,7 @@ pub(super) fn outputs(
     given: Vec<(String, Input)>,
 ) -> Result<Outputs, Diagnostics> {
     let one = |d: Diagnostic| Diagnostics::from_iter([d]);
+    let entry = &entry.without_prints();
     let mut args = arguments(entry, given, &[]).map_err(one)?;
     let device = target.device(&RunOptions::default()).map_err(one)?;
     execute(entry, &mut args, &device).map_err(RunError::into_diagnostics)?;

@@ -4,6 +4,7 @@ use pantile_ir::codes;
 use pantile_ir::diag::{Diagnostic, Diagnostics};
 use pantile_ir::span::{FileId, Sources, Span};
 use pantile_ir::text;
+use pantile_runtime::io_words;
 use std::path::Path;
 
 /// Reads a `.tile` file into `sources`; `-` is standard input.
@@ -22,7 +23,8 @@ pub(super) fn shown(path: &Path) -> String {
     if path == Path::new("-") { STDIN.into() } else { path.display().to_string() }
 }
 
-pub(super) fn read_text(path: &Path) -> Result<String, Diagnostic> {
+/// The text of a file; `-` is standard input.
+pub fn read_text(path: &Path) -> Result<String, Diagnostic> {
     if path == Path::new("-") {
         return std::io::read_to_string(std::io::stdin()).map_err(|e| unreadable("standard input", &e));
     }
@@ -30,14 +32,13 @@ pub(super) fn read_text(path: &Path) -> Result<String, Diagnostic> {
 }
 
 fn unreadable(what: &str, e: &std::io::Error) -> Diagnostic {
-    use std::io::ErrorKind::{InvalidData, IsADirectory, NotFound};
-    let (code, why) = match e.kind() {
-        NotFound => (codes::FILE_MISSING, "there is no such file".to_string()),
-        IsADirectory => (codes::FILE_ACCESS, "it is a folder".to_string()),
-        InvalidData => (codes::FILE_FORMAT, "it is no text in UTF-8".to_string()),
-        _ => (codes::FILE_ACCESS, e.to_string()),
+    use std::io::ErrorKind::{InvalidData, NotFound};
+    let code = match e.kind() {
+        NotFound => codes::FILE_MISSING,
+        InvalidData => codes::FILE_FORMAT,
+        _ => codes::FILE_ACCESS,
     };
-    Diagnostic::error(code, Span::default(), format!("cannot read {what}: {why}"))
+    Diagnostic::error(code, Span::default(), format!("cannot read {what}: {}", io_words(e)))
 }
 
 /// The text as `fmt` writes it; a text with mistakes in its syntax has none.

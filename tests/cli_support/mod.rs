@@ -42,12 +42,18 @@ impl Place {
 
     /// Runs `pantile` here; its cache is here too.
     pub fn run(&self, args: &[&str]) -> Said {
+        self.run_with(&[], args)
+    }
+
+    /// The same with more in the environment.
+    pub fn run_with(&self, vars: &[(&str, &str)], args: &[&str]) -> Said {
         let mut command = Command::new(env!("CARGO_BIN_EXE_pantile"));
         command.current_dir(self.dir.path()).args(args);
         command
             .env("PANTILE_CACHE_DIR", self.path("cache"))
             .env("NO_COLOR", "1")
-            .env_remove("RUST_BACKTRACE");
+            .env_remove("RUST_BACKTRACE")
+            .envs(vars.iter().copied());
         said(command.output().unwrap())
     }
 

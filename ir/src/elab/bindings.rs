@@ -40,6 +40,11 @@ pub(crate) fn class_admits(kind: GenericKind, elem: Elem) -> bool {
     }
 }
 
+/// Can a generic of this kind be this type?
+pub fn admits(kind: GenericKind, dtype: DType) -> bool {
+    class_admits(kind, Elem::D(dtype))
+}
+
 /// The types a class admits, of those that memory can hold.
 pub(crate) fn class_types(kind: GenericKind) -> impl Iterator<Item = DType> {
     DType::ALL.into_iter().filter(move |&d| class_admits(kind, Elem::D(d)))

@@ -47,8 +47,8 @@ struct Findings {
 struct Finding {
     d: Diagnostic,
     under: String,
-    arch: String,
-    archs: usize,
+    /// Where it was met; the first is the one that it speaks of.
+    archs: Vec<String>,
     /// Met under every binding of its item so far.
     always: bool,
 }
@@ -60,20 +60,13 @@ impl Findings {
         match self.known.get(&key) {
             Some(&at) => {
                 let f = &mut self.list[at];
-                if f.arch != arch {
-                    f.arch = arch.into();
-                    f.archs += 1;
+                if f.archs.last().is_none_or(|a| a != arch) {
+                    f.archs.push(arch.into());
                 }
             }
             None => {
                 self.known.insert(key, self.list.len());
-                self.list.push(Finding {
-                    d,
-                    under: under.into(),
-                    arch: arch.into(),
-                    archs: 1,
-                    always: false,
-                });
+                self.list.push(Finding { d, under: under.into(), archs: vec![arch.into()], always: false });
             }
         }
     }
@@ -98,10 +91,18 @@ impl Findings {
             if !f.under.is_empty() && !f.always {
                 d = d.note(format!("with {}", f.under));
             }
-            if f.archs < archs && archs > 1 {
-                d = d.note(format!("for {}", f.arch));
+            match f.archs.split_first() {
+                _ if archs == 1 => d,
+                // a limit of the first; others have their own
+                Some((first, others)) if !others.is_empty() && d.message.contains(&format!("`{first}`")) => {
+                    let all = others.len() + 1 == archs;
+                    let whom = if all { "every target".into() } else { f.archs.join(", ") };
+                    d.note(format!("refused for {whom}; the limit is that of `{first}`"))
+                }
+                Some((first, [])) if d.message.contains(&format!("`{first}`")) => d,
+                _ if f.archs.len() < archs => d.note(format!("for {}", f.archs.join(", "))),
+                _ => d,
             }
-            d
         };
         all.into_iter().map(tell).collect()
     }

@@ -160,19 +160,6 @@ impl Library {
         Library::load(found, &BuiltIn, sources)
     }
 
-    /// A tree that was made or parsed elsewhere; it may use the built-in library only.
-    pub fn from_ast(file: FileId, ast: ast::File, sources: &mut Sources) -> (Library, Diagnostics) {
-        let known = HashMap::new();
-        let diags = Diagnostics::new();
-        let mut loader = Loader { resolver: &BuiltIn, sources, units: Vec::new(), known, diags };
-        let name = loader.sources.file(file).name.clone();
-        loader.add(Unit { file, name, ast, names: IndexMap::new() }, None);
-        let mut diags = loader.diags;
-        let mut library = Library { units: loader.units };
-        library.link(loader.known, &mut diags);
-        (library, diags)
-    }
-
     pub(crate) fn item(&self, r: ItemRef) -> &Item {
         &self.units[r.unit as usize].ast.items[r.item as usize]
     }

@@ -32,6 +32,7 @@ mod threads;
 mod tiles;
 mod tokens;
 
+pub use bindings::admits;
 pub use check::check_all;
 pub use library::{BuiltIn, Files, Found, ItemRef, Library, Resolver, Unit, std_text};
 pub use request::{ArgInfo, Elaborated, ParamInfo, Request, Setting, elaborate};

@@ -285,16 +285,29 @@ impl<'a> Elab<'a> {
     // ---- finding faults -------------------------------------------------------------------------------------------
 
     pub(crate) fn print(&mut self, args: &CallArgs<'a>, span: Span) -> Value {
-        let mut parts = Vec::new();
+        let mut parts: Vec<Text> = Vec::new();
+        // whether what stands last is a word or number that another would run into
+        let mut word = false;
         for e in &args.positional {
-            match self.expr(e, None) {
-                Value::Const(Const::Str(s)) => parts.push(Text::Str(s.to_string())),
-                Value::Const(c @ (Const::Type(_) | Const::List(_))) => parts.push(Text::Str(c.to_string())),
-                v => match self.to_expr(v, None, e.span) {
-                    Some(e) => parts.push(Text::Value(e)),
+            let value = self.expr(e, None);
+            let written = if let Value::Const(Const::Str(s)) = &value { Some(s.to_string()) } else { None };
+            let joins = |c: Option<char>| c.is_some_and(char::is_alphanumeric);
+            let begins = written.as_deref().is_none_or(|s| joins(s.chars().next()));
+            if word && begins {
+                match parts.last_mut() {
+                    Some(Text::Str(s)) => s.push(' '),
+                    _ => parts.push(Text::Str(" ".into())),
+                }
+            }
+            word = written.as_deref().is_none_or(|s| joins(s.chars().last()));
+            parts.push(match (written, value) {
+                (Some(s), _) => Text::Str(s),
+                (_, Value::Const(c @ (Const::Type(_) | Const::List(_)))) => Text::Str(c.to_string()),
+                (_, v) => match self.to_expr(v, None, e.span) {
+                    Some(e) => Text::Value(e),
                     None => return Value::Poison,
                 },
-            }
+            });
         }
         self.effect(Op::Print { parts }, span);
         Value::Unit

@@ -3,7 +3,7 @@
 //! Printing is canonical. Names are made unique within what is in sight (`k`, `k_2`, …) and never hide a function
 //! or type of the language; one op stands in one statement; constants carry their type where their place does not
 //! give it. The text elaborates to an equal program, and printing that gives the same text again, at every stage.
-//! What the text does not hold: the architecture (see [`hash_text`]), spans, and names of parameters that the
+//! What the text does not hold: the architecture, spans, and names of parameters that the
 //! program was specialised for.
 
 mod exprs;
@@ -30,11 +30,6 @@ pub fn to_ast(program: &Program) -> ast::File {
 /// The canonical text of a program.
 pub fn print(program: &Program) -> String {
     crate::text::format(&to_ast(program))
-}
-
-/// The text that stands for a program in cache keys: its canonical text and what that does not say.
-pub fn hash_text(program: &Program) -> String {
-    format!("// arch {}\n{}", program.arch, print(program))
 }
 
 fn nowhere() -> Span {

@@ -34,7 +34,7 @@ pub(super) fn load(texts: &[(FileId, &str)]) -> Result<Targets> {
     let mut archs: Vec<Layers> = Vec::new();
     let mut chips: Vec<Layers> = Vec::new();
     for (file, table) in &parsed {
-        let root = Reader::new(*file, "the file", table, Span::new(*file, 0, 0), &out);
+        let root = Reader::new(*file, "", table, Span::new(*file, 0, 0), &out);
         collect(&mut archs, root.named("arch"));
         collect(&mut chips, root.named("chip"));
         root.finish();

@@ -158,7 +158,10 @@ impl<'t> Reader<'t> {
             if asked.contains(name) {
                 continue;
             }
-            let message = format!("`{}` has no key `{name}`", self.path);
+            let message = match self.path.as_str() {
+                "" => format!("a targets file has no key `{name}` at its top"),
+                path => format!("`{path}` has no key `{name}`"),
+            };
             let d = Diagnostic::error(codes::TARGET_KEY, self.span_of(key), message);
             let d = match nearest(name, asked.iter().copied()) {
                 Some(close) => d.help(format!("did you mean `{close}`?")),

@@ -28,7 +28,7 @@ pub fn kernel(v: &mut Verifier) {
     let values = tile_values(&order);
     for (first, last, var) in loops {
         let mut boxes = Boxes { v, defs: &defs, values: &values, var, memo: HashMap::new() };
-        let mut kept: Vec<(LocalId, Span)> = Vec::new();
+        let mut kept: Vec<(LocalId, Span, Option<&str>)> = Vec::new();
         let mut inner = Vec::new();
         for s in &order[first + 1..=last] {
             if let StmtKind::Let { local, .. } | StmtKind::Declare { local } = &s.kind {
@@ -44,19 +44,43 @@ pub fn kernel(v: &mut Verifier) {
                 } => (boxes.product(*a, *b) != 0).then_some(*into),
                 _ => None,
             };
-            kept.extend(replaced.filter(|l| !inner.contains(l)).map(|l| (l, s.span)));
+            let pad = match &s.kind {
+                StmtKind::Assign { value, .. } => neutral(&k.body, *value),
+                _ => Some("0"),
+            };
+            kept.extend(replaced.filter(|l| !inner.contains(l)).map(|l| (l, s.span, pad)));
         }
-        for (l, span) in kept {
+        for (l, span, pad) in kept {
             if let Some(read) = read_after(k, &order[last + 1..], l) {
                 let name = v.local_name(l);
                 let var = v.local_name(var);
                 let message = format!("`{name}` keeps an edge that depends on `{var}` after the loop");
+                let pad = match pad {
+                    Some(v) => {
+                        format!("make the read full with what leaves `{name}` as it is: `A[...] pad {v}`")
+                    }
+                    None => {
+                        "make the read full: `A[...] pad V`, with a V that leaves the result as it is".into()
+                    }
+                };
                 v.error(codes::BOX_AFTER_LOOP, span, message)
                     .label(format!("its valid part depends on `{var}`"))
                     .also(read, "read here, where the loop has ended")
-                    .help("update in place, which keeps the box (`x += y`), or make the read full: `A[...] pad 0`");
+                    .help(format!("update in place, which keeps the box (`x += y`), or {pad}"));
             }
         }
+    }
+}
+
+/// What a padded operand must hold to change nothing, where the outermost operation tells.
+fn neutral(body: &Body, value: ExprId) -> Option<&'static str> {
+    let float = body.types[value.index()].elem().and_then(|e| e.dtype()).is_some_and(|d| d.is_float());
+    match &body.exprs[value] {
+        Expr::Math { f: MathFn::Max, .. } if float => Some("-inf"),
+        Expr::Math { f: MathFn::Min, .. } if float => Some("inf"),
+        Expr::Binary(BinOp::Add | BinOp::Sub | BinOp::Or | BinOp::Xor, ..) => Some("0"),
+        Expr::Binary(BinOp::Mul, ..) => Some("1"),
+        _ => None,
     }
 }
 

@@ -96,11 +96,6 @@ impl DType {
         }
     }
 
-    /// Bytes that `count` elements occupy when packed without gaps.
-    pub const fn bytes_for(self, count: usize) -> usize {
-        (count * self.bits() as usize).div_ceil(8)
-    }
-
     pub const fn kind(self) -> DTypeKind {
         match self {
             DType::Bool => DTypeKind::Bool,

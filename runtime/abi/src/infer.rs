@@ -1,7 +1,7 @@
 //! Shapes of tensors that are not there yet, for callers that allocate outputs.
 
 use crate::bind::{BindError, BindRule, Signature};
-use crate::{IExpr, ParamAbi, Values};
+use crate::{IExpr, ParamAbi, TensorAbi, Values};
 
 /// What is known of a parameter before everything is bound.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,17 +26,29 @@ pub fn infer_shapes(
             let message = format!("`{}` has no dim `{name}`", sig.name);
             return Err(fail(None, message, format!("its dims are {names}")));
         };
+        if !bears_extent(sig, slot as u32) {
+            let message = format!(
+                "`{name}` is a stride of {}, which follows from how its array lies in memory",
+                strided(sig, slot as u32)
+            );
+            return Err(fail(None, message, "only extents can be given".into()));
+        }
         dims[slot] = Some(*value);
     }
     let scalars: Vec<Option<i64>> =
         known.iter().map(|k| if let Known::Int(v) = k { Some(*v) } else { None }).collect();
     for (param, known) in sig.params.iter().zip(known) {
         if let (ParamAbi::Tensor(t), Known::Shape(shape)) = (param, known) {
-            for (expr, &extent) in t.dims.iter().zip(shape) {
-                if let IExpr::Dim(slot) = expr
-                    && let Some(dim @ None) = dims.get_mut(*slot as usize)
-                {
-                    *dim = i64::try_from(extent).ok();
+            for (axis, (expr, &extent)) in t.dims.iter().zip(shape).enumerate() {
+                let IExpr::Dim(slot) = expr else { continue };
+                let Some(dim) = dims.get_mut(*slot as usize) else { continue };
+                let extent = i64::try_from(extent).ok();
+                let name = sig.dims.get(*slot as usize).map_or("?", String::as_str);
+                match fixed.iter().find(|(n, _)| n == name) {
+                    Some((_, value)) if Some(*value) != extent => {
+                        return Err(contradiction(name, *value, t, axis, shape[axis]));
+                    }
+                    _ => *dim = dim.or(extent),
                 }
             }
         }
@@ -51,6 +63,34 @@ pub fn infer_shapes(
             .map(Some),
     };
     sig.params.iter().zip(known).map(one).collect()
+}
+
+/// Is the dim a number of elements somewhere, and not only a stride?
+fn bears_extent(sig: Signature<'_>, slot: u32) -> bool {
+    let tensors = || sig.params.iter().filter_map(ParamAbi::as_tensor);
+    let within = |exprs: &[IExpr]| exprs.iter().any(|e| mentions(e, slot));
+    tensors().any(|t| within(&t.dims)) || !tensors().any(|t| t.strides.as_deref().is_some_and(within))
+}
+
+fn mentions(expr: &IExpr, slot: u32) -> bool {
+    let mut found = false;
+    expr.for_each_dim(&mut |d| found |= d == slot);
+    found
+}
+
+/// The tensors with this stride, in words.
+fn strided(sig: Signature<'_>, slot: u32) -> String {
+    let names = sig
+        .params
+        .iter()
+        .filter_map(ParamAbi::as_tensor)
+        .filter(|t| t.strides.iter().flatten().any(|e| mentions(e, slot)));
+    names.map(|t| format!("`{}`", t.name)).collect::<Vec<_>>().join(" and ")
+}
+
+fn contradiction(dim: &str, given: i64, t: &TensorAbi, axis: usize, extent: usize) -> BindError {
+    let message = format!("`{dim}` is given as {given}, but it is {extent} from axis {axis} of `{}`", t.name);
+    fail(Some(&t.name), message, format!("leave `{dim}` out, or give `{}` another shape", t.name))
 }
 
 fn extent(sig: Signature<'_>, param: &str, expr: &IExpr, values: Values<'_>) -> Result<usize, BindError> {
@@ -75,7 +115,7 @@ fn fail(param: Option<&str>, message: String, help: String) -> BindError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{DType, IOp, Mode, ScalarAbi, ScalarType, TensorAbi};
+    use crate::{DType, IOp, Mode, ScalarAbi, ScalarType};
 
     #[test]
     fn outputs_follow_from_inputs() {
@@ -100,5 +140,8 @@ mod tests {
         assert_eq!(e.message, "`k` has no dim `X`");
         let e = infer_shapes(sig, &known, &[("N".into(), -1)]).unwrap_err();
         assert!(e.message.ends_with("but it is -1"), "{e}");
+        let e = infer_shapes(sig, &known, &[("K".into(), 5)]).unwrap_err();
+        assert_eq!(e.message, "`K` is given as 5, but it is 16 from axis 0 of `A`");
+        assert!(infer_shapes(sig, &known, &[("K".into(), 16), ("N".into(), 7)]).is_ok());
     }
 }

@@ -15,11 +15,13 @@
 mod npy;
 mod npz;
 mod safetensor;
+mod write;
+
+pub use write::{check_writable, write};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::host::HostTensor;
 use pantile_abi::{DType, Packing};
-use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 /// The element type as far as a file says it.
@@ -81,6 +83,13 @@ impl RawArray {
             return Err(Error::new(ErrorKind::FileFormat, "an array of bool holds other bytes than 0 and 1"));
         }
         HostTensor::from_bytes(dtype, &self.shape, packed, &self.data)
+    }
+}
+
+impl RawArray {
+    /// Does it hold the wanted type, or what stands for it in a file?
+    pub fn fits(&self, wanted: Wanted) -> bool {
+        self.ty == FileType::Known(wanted.dtype) || carries(self.ty, wanted)
     }
 }
 
@@ -179,68 +188,6 @@ pub fn list(path: &Path) -> Result<Vec<(String, FileType, Vec<usize>)>> {
         Format::Npz => npz::list(path),
         Format::Safetensors => safetensor::list(path),
     }
-}
-
-/// Writes tensors, those of one archive together; each file appears whole or not at all. Without a key, an array of an
-/// archive is called by its parameter's name.
-pub fn write(outputs: &[(ArrayPath, &str, &HostTensor)]) -> Result<()> {
-    let mut done: Vec<&Path> = Vec::new();
-    for (at, _, _) in outputs {
-        if done.contains(&at.path.as_path()) {
-            continue;
-        }
-        done.push(&at.path);
-        let group: Vec<(&ArrayPath, &str, &HostTensor)> =
-            outputs.iter().filter(|(o, ..)| o.path == at.path).map(|(o, n, t)| (o, *n, *t)).collect();
-        write_file(&at.path, at.format()?, &group)?;
-    }
-    Ok(())
-}
-
-fn write_file(path: &Path, format: Format, group: &[(&ArrayPath, &str, &HostTensor)]) -> Result<()> {
-    let named: Vec<(&str, &HostTensor)> =
-        group.iter().map(|(at, name, t)| (at.key.as_deref().unwrap_or(name), *t)).collect();
-    for (i, (key, _)) in named.iter().enumerate() {
-        if named[..i].iter().any(|(other, _)| other == key) {
-            let message = format!("two outputs are called `{key}` in `{}`", path.display());
-            return Err(Error::new(ErrorKind::FileUnsupported, message));
-        }
-    }
-    match (format, group) {
-        (Format::Npy, [(at, _, tensor)]) => {
-            at.no_key()?;
-            whole_file(path, |out| npy::write(out, tensor))
-        }
-        (Format::Npy, _) => {
-            let message = format!("`{}` can hold one array, but {} go there", path.display(), group.len());
-            Err(Error::new(ErrorKind::FileUnsupported, message)
-                .help("give each output a file, or write a .npz"))
-        }
-        (Format::Npz, _) => whole_file(path, |out| npz::write(out, &named)),
-        (Format::Safetensors, _) => whole_file(path, |out| safetensor::write(out, &named)),
-    }
-}
-
-/// Writes beside `path` and renames, so that a full disk or a signal leaves no half file under the name.
-fn whole_file(
-    path: &Path,
-    write: impl FnOnce(&mut BufWriter<std::fs::File>) -> std::io::Result<()>,
-) -> Result<()> {
-    let fail = |e: std::io::Error| Error::io(path, "write", &e);
-    let mut name = path.file_name().map(|n| n.to_os_string()).unwrap_or_default();
-    name.push(format!(".{}.part", std::process::id()));
-    let part = path.with_file_name(name);
-    let attempt = || {
-        let mut out = BufWriter::new(std::fs::File::create(&part)?);
-        write(&mut out)?;
-        out.flush()?;
-        drop(out);
-        std::fs::rename(&part, path)
-    };
-    attempt().map_err(|e| {
-        let _ = std::fs::remove_file(&part);
-        fail(e)
-    })
 }
 
 /// Units of storage along each axis, as a file shows them.

@@ -1,5 +1,7 @@
 //! The Rust builder: whole programs, and mistakes told at the caller's line.
 
+mod interp_common;
+
 use pantile_ir::DType;
 use pantile_ir::builder::{Exprs, HostBuilder, KernelBuilder, ProgramBuilder, Result};
 use pantile_ir::codes;
@@ -206,4 +208,81 @@ fn a_user_combiner_is_checked() {
     let d = fails(k.reduce("s", Combiner::User(id), t, Some(0)));
     assert_eq!(d.code, codes::COMBINER_TYPES);
     assert_eq!(d.message, "part 0 of `plus` is f32, not i32");
+}
+
+/// `f(x) = x + x`, with the sum named.
+fn twice(p: &ProgramBuilder) -> PureFn {
+    let mut f = p.pure();
+    let x = f.param("x", DType::F32).unwrap();
+    let sum = f.add(x, x).unwrap();
+    let named = f.add_let("sum", sum, Span::default()).unwrap();
+    let sum = f.get(named).unwrap();
+    f.finish(&[sum]).unwrap()
+}
+
+#[test]
+fn an_intrinsic_is_checked_and_means_its_function() {
+    let mut p = ProgramBuilder::new("reference");
+    let means = twice(&p);
+    let intrinsic = Intrinsic {
+        name: "twice".into(),
+        span: Span::default(),
+        means: means.clone(),
+        bound: ErrorBound::Ulp(1.0),
+        spellings: Vec::new(),
+    };
+    let both = PureFn { results: [means.results[0], means.results[0]].to_vec(), ..means };
+    let wrong = Intrinsic { means: both, ..intrinsic.clone() };
+    assert_eq!(fails(p.add_intrinsic(wrong)).code, codes::INTRINSIC_SHAPE);
+    let id = p.add_intrinsic(intrinsic).unwrap();
+    let mut k = p.kernel("k");
+    let one = k.c_index(1).unwrap();
+    let y = Mem::Tensor(k.tensor("y", Mode::Out, DType::F32, &[one]).unwrap());
+    let i = k.grid(&[(one, "i")]).unwrap();
+    let x = k.c_f32(3.5).unwrap();
+    let call = k.expr(Expr::Intrinsic { id, args: [x][..].into() }, Span::default()).unwrap();
+    k.store(y, &[i[0]], call).unwrap();
+    assert_eq!(outcome(p, k, 1), [7.0]);
+}
+
+/// Runs a kernel of one output `y` of `n` elements.
+fn outcome(mut p: ProgramBuilder, k: KernelBuilder, n: i64) -> Vec<f64> {
+    let id = p.add_kernel(k).unwrap();
+    assert_eq!(p.kernel_ref(id).map(|k| k.name.as_str()), Some("k"));
+    p.set_lone(id).unwrap();
+    let (program, _) = p.finish().unwrap();
+    interp_common::output(&program, vec![interp_common::out(DType::F32, &[n])])
+}
+
+/// Collatz: rounds from 6 to 1, by `while` and both sides of `if`.
+#[test]
+fn loops_and_branches_of_closures() {
+    let (p, mut k) = with_kernel();
+    let one = k.c_index(1).unwrap();
+    let y = Mem::Tensor(k.tensor("y", Mode::Out, DType::F32, &[one]).unwrap());
+    let i = k.grid(&[(one, "i")]).unwrap();
+    let (six, none) = (k.c_i32(6).unwrap(), k.c_f32(0.0).unwrap());
+    let (v, rounds) = (k.var("v", six).unwrap(), k.var("rounds", none).unwrap());
+    let (last, now) = (k.c_i32(1).unwrap(), k.get(v).unwrap());
+    let more = k.lt(last, now).unwrap();
+    k.while_(more, |k| {
+        let (two, three) = (k.c_i32(2)?, k.c_i32(3)?);
+        let now = k.get(v)?;
+        let rest = k.binary(BinOp::Rem, now, two)?;
+        let even = k.lt(rest, last)?;
+        k.if_else(
+            even,
+            |k| k.update(v, Update::Div, two),
+            |k| {
+                k.update(v, Update::Mul, three)?;
+                k.update(v, Update::Add, last)
+            },
+        )?;
+        let step = k.c_f32(1.0)?;
+        k.update(rounds, Update::Add, step)
+    })
+    .unwrap();
+    let rounds = k.get(rounds).unwrap();
+    k.store(y, &[i[0]], rounds).unwrap();
+    assert_eq!(outcome(p, k, 1), [8.0]);
 }

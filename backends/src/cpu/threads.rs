@@ -225,9 +225,11 @@ impl<'a, 'c> Frame<'a, 'c> {
                 let StmtKind::If { cond, .. } = &stmt.kind else { return Ok(()) };
                 self.at_stmt(stmt);
                 if !self.is_uniform(*cond) {
-                    let other: Option<&mut dyn FnMut(&Self) -> Result<()>> =
-                        if other.is_empty() { None } else { Some(&mut |f| f.nodes(other)) };
-                    return self.masked_if(*cond, &mut |f| f.nodes(then), other);
+                    let then = &mut |f: &Self| f.nodes(then);
+                    if other.is_empty() {
+                        return self.masked_if(*cond, then, None);
+                    }
+                    return self.masked_if(*cond, then, Some(&mut |f| f.nodes(other)));
                 }
                 self.as_thread_zero(|f| {
                     f.branch(*cond, |f| f.outside(|f| f.nodes(then)), |f| f.outside(|f| f.nodes(other)))
@@ -241,22 +243,22 @@ impl<'a, 'c> Frame<'a, 'c> {
     }
 
     fn outer_loop(&self, stmt: &Stmt, body: &[Node<'_>]) -> Result<()> {
-        let nodes = &mut |f: &Self| f.nodes(body);
+        let nodes = |f: &Self| f.nodes(body);
         if self.differs(stmt) {
             return match &stmt.kind {
                 StmtKind::For { var, named, segments, carry, .. } => {
-                    self.masked_for(*var, named, segments, carry, nodes)
+                    self.masked_for(*var, named, segments, carry, &mut { nodes })
                 }
-                StmtKind::While { cond, .. } => self.masked_while(*cond, nodes),
+                StmtKind::While { cond, .. } => self.masked_while(*cond, &mut { nodes }),
                 _ => Ok(()),
             };
         }
         let in_masks = self.in_masks.replace(false);
         let result = self.as_thread_zero(|f| match &stmt.kind {
             StmtKind::For { var, named, segments, carry, .. } => {
-                f.for_loop(*var, named, segments, carry, &mut |f| f.outside(&mut *nodes))
+                f.for_loop(*var, named, segments, carry, &mut |f| f.outside(nodes))
             }
-            StmtKind::While { cond, .. } => f.while_loop(*cond, &mut |f| f.outside(&mut *nodes)),
+            StmtKind::While { cond, .. } => f.while_loop(*cond, &mut |f| f.outside(nodes)),
             _ => Ok(()),
         });
         self.in_masks.set(in_masks);

@@ -93,7 +93,7 @@ fn formatting() {
     let before = p.read("b.tile");
     p.fails(1, &["b.tile:"], &["fmt", "a.tile", "b.tile"]);
     assert_eq!((p.read("b.tile"), p.files()), (before, vec!["a.tile".to_string(), "b.tile".into()]));
-    p.fails(1, &["there is no such file"], &["fmt", "c.tile"]);
+    p.fails(1, &["no such file"], &["fmt", "c.tile"]);
 }
 
 #[test]

@@ -247,9 +247,9 @@ impl<'a, 'c> Frame<'a, 'c> {
         if self.differs(stmt) {
             return match &stmt.kind {
                 StmtKind::For { var, named, segments, carry, .. } => {
-                    self.masked_for(*var, named, segments, carry, &mut { nodes })
+                    self.masked_for(*var, named, segments, carry, &mut |f| nodes(f))
                 }
-                StmtKind::While { cond, .. } => self.masked_while(*cond, &mut { nodes }),
+                StmtKind::While { cond, .. } => self.masked_while(*cond, &mut |f| nodes(f)),
                 _ => Ok(()),
             };
         }

@@ -179,7 +179,11 @@ pub const TABLE: &[Function] = &[
         "makes writes visible to copy and matrix engines (`proxy`), or pins registers before an issue (`registers`)",
     ),
     // finding faults
-    other("print", "print(\"text\", x, …)", "writes values; for finding faults"),
+    other(
+        "print",
+        "print(\"text\", x, …)",
+        "writes its parts as a line, with a space where words or numbers would run together; for finding faults",
+    ),
     other(
         "assert",
         "assert(c, \"text\")",

@@ -226,7 +226,10 @@ impl Gen<'_> {
             let op = self.c.pick(ops);
             let e =
                 if v.shape.is_empty() { self.value(v.el, &[], 2) } else { self.operand(v.el, &v.shape, 2) };
-            return self.line(format!("{} {op} {}", v.name, e.text));
+            // a product that is added as a whole must have the variable's own shape
+            let stretched = !v.shape.is_empty() && e.text.contains(" @ ");
+            let text = if stretched { format!("where(bool(true), {0}, {0})", e.text) } else { e.text };
+            return self.line(format!("{} {op} {text}", v.name));
         }
         // a box that outlives its loop may not depend on the loop's variable
         let leaves = self.loops.len() > v.loops;

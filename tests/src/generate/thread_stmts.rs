@@ -211,7 +211,7 @@ impl Gen<'_> {
         let first = self.c.range(0, 5);
         self.line(format!("if lin < {n} {{ {name}[lin] = {first} }}"));
         for _ in 0..1 + self.c.below(2) {
-            let (at, e) = (self.inside(n), self.lazily(|g| g.scalar(el, 1)));
+            let (at, e) = self.lazily(|g| (g.inside(n), g.scalar(el, 1)));
             let f = self.c.pick(&[
                 "atomic_add",
                 "atomic_max",

@@ -36,6 +36,20 @@ kernel span(X: f32[V], I: i32[N], Y: out f32[N, 4]) {
     Y[i, :] = X[I[i] +: 4] pad 0
 }
 
+kernel folded(I: i32[N], Y: out i32[5]) {
+    grid 1 as g
+    threads 1 as t
+    var h: reducer(add) i32[5]
+    for i in 0..N { h[I[i]] op= 1 }
+    Y[0 +: 5] = h
+}
+
+kernel element(X: f32[5], I: i32[N], Y: out f32[N]) {
+    grid N as i
+    let x = X[0 +: 5]
+    Y[i] = x[I[i]]
+}
+
 kernel one(X: f32[V], y: out f32[1], at: i32) {
     grid 1 as g
     threads 1 as t
@@ -52,12 +66,14 @@ kernel until(X: f32[V], y: out f32[1]) {
 ";
 
 /// Each kernel with its other arguments; `I` holds numbers from the range that is put in.
-const RUNS: [(&str, &[&str]); 5] = [
+const RUNS: [(&str, &[&str]); 7] = [
     ("rows", &["E=normal:5x16", "I"]),
     ("picked", &["E=normal:5", "I"]),
     ("put", &["X=normal:6", "Y=zeros:5", "I"]),
     ("counted", &["H=zeros:5", "I"]),
     ("span", &["X=normal:5", "I"]),
+    ("folded", &["I"]),
+    ("element", &["X=normal:5", "I"]),
 ];
 
 #[test]

@@ -37,7 +37,7 @@ impl<'a, 'c> Frame<'a, 'c> {
         let shape = body.type_of(expr).shape();
         let child = |c: ExprId| -> Result<Val<'c>> {
             let inner = body.type_of(c).shape();
-            self.eval(c, &self.project(pos, shape, inner), lanes)
+            self.eval(c, &self.stretch_pos(pos, inner, shape), lanes)
         };
         match &body.exprs[expr] {
             Expr::Const { elem, bits } => Ok(self.e.constant(*elem, *bits)),
@@ -77,10 +77,7 @@ impl<'a, 'c> Frame<'a, 'c> {
             }
             Expr::Element { mem, index, or } => self.element(*mem, index, *or, body.type_of(expr)),
             Expr::Pick { tile, index } => {
-                let mut at = Vec::with_capacity(index.len());
-                for &i in index {
-                    at.push(Ix::at(self.index_expr(i)?));
-                }
+                let at = self.tile_index("a tile", index, body.type_of(*tile).shape())?;
                 self.eval(*tile, &at, 1)
             }
             Expr::Splat { value, .. } => self.scalar(*value),
@@ -114,17 +111,6 @@ impl<'a, 'c> Frame<'a, 'c> {
                 })
             }
         }
-    }
-
-    /// Positions of an operand under broadcasting: a unit axis that the result stretches stays at 0.
-    fn project(&self, pos: &[Ix<'c>], shape: &[u32], inner: &[u32]) -> Vec<Ix<'c>> {
-        if inner.is_empty() {
-            return Vec::new();
-        }
-        let one = |((p, &s), &i): ((&Ix<'c>, &u32), &u32)| {
-            if i == 1 && s != 1 { Ix::at(self.e.int(0)) } else { *p }
-        };
-        pos.iter().zip(shape).zip(inner).map(one).collect()
     }
 
     fn slice_pos(&self, axes: &[SliceAxis], pos: &[Ix<'c>]) -> Result<Vec<Ix<'c>>> {

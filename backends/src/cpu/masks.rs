@@ -51,12 +51,6 @@ impl<'a, 'c> Frame<'a, 'c> {
         self.e.store(self.e.offset(mask, t), byte, 1);
     }
 
-    /// All threads of the block or role, whether they take part or not.
-    fn every_thread(&self, f: impl FnOnce(Int<'c>)) {
-        let crew = self.crew.get();
-        self.e.for_(self.e.int(crew.from as i64), self.e.int(crew.to as i64), self.e.int(1), f);
-    }
-
     fn here(&self) -> Int<'c> {
         self.thread.get().map_or(self.e.int(0), |t| t.linear)
     }

@@ -198,26 +198,6 @@ impl<'a, 'c> Frame<'a, 'c> {
         Val { v: v2.into(), elem: v.elem, lanes }
     }
 
-    fn joint_box(&self, inputs: &[ExprId]) -> Result<Vec<Bound<'c>>> {
-        let mut all: Option<Vec<Bound<'c>>> = None;
-        for &x in inputs {
-            if self.kernel.body.type_of(x).shape().is_empty() {
-                continue;
-            }
-            let b = self.box_of(x)?;
-            all = Some(match all {
-                Some(a) => self.intersect(&a, &b),
-                None => b,
-            });
-        }
-        all.ok_or_else(|| CpuError::Llvm("a reduction of scalars".into()))
-    }
-
-    fn input_shape(&self, inputs: &[ExprId]) -> Vec<u32> {
-        let shapes = inputs.iter().map(|&x| self.kernel.body.type_of(x).shape());
-        shapes.max_by_key(|s| s.len()).map(<[u32]>::to_vec).unwrap_or_default()
-    }
-
     fn input_elems(&self, inputs: &[ExprId]) -> Vec<Elem> {
         inputs.iter().map(|&x| self.kernel.body.type_of(x).elem().unwrap_or(Elem::Index)).collect()
     }
@@ -237,7 +217,8 @@ impl<'a, 'c> Frame<'a, 'c> {
         axis: Option<u8>,
         results: &[LocalId],
     ) -> Result<()> {
-        let (shape, bounds) = (self.input_shape(inputs), self.joint_box(inputs)?);
+        let shape = self.joint_shape(inputs);
+        let bounds = self.joint_box(inputs, &shape)?;
         match axis {
             None => self.reduce_all(comb, inputs, &shape, &bounds, results),
             Some(axis) => self.reduce_axis(comb, inputs, axis as usize, &shape, &bounds, results),
@@ -379,7 +360,8 @@ impl<'a, 'c> Frame<'a, 'c> {
         exclusive: bool,
         results: &[LocalId],
     ) -> Result<()> {
-        let (shape, bounds) = (self.input_shape(inputs), self.joint_box(inputs)?);
+        let shape = self.joint_shape(inputs);
+        let bounds = self.joint_box(inputs, &shape)?;
         let elems = self.input_elems(inputs);
         let out: Vec<(TileMem<'c>, _)> = results.iter().filter_map(|&r| self.tile_place(r)).collect();
         let mut kept_shape = shape.clone();

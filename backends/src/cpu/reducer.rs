@@ -61,9 +61,7 @@ impl<'a, 'c> Frame<'a, 'c> {
     /// Runs `f` with the number of each thread of the block or role.
     fn each_index(&self, f: &mut dyn FnMut(super::emit::Int<'c>) -> Result<()>) -> Result<()> {
         let mut result = Ok(());
-        let crew = self.crew.get();
-        let (from, to) = (self.e.int(crew.from as i64), self.e.int(crew.to as i64));
-        self.e.for_(from, to, self.e.int(1), |i| result = f(i));
+        self.every_thread(|t| result = f(t));
         result
     }
 
@@ -88,10 +86,8 @@ impl<'a, 'c> Frame<'a, 'c> {
         let comb = self.reducer_comb(id);
         let mems = self.state(id);
         let rank = self.reducer_rank(id);
-        let mut at = Vec::new();
-        for &i in index {
-            at.push(Ix::at(self.index_expr(i)?));
-        }
+        let shape = &mems[0].shape;
+        let mut at = self.tile_index(&self.kernel.reducers[id].name, index, shape)?;
         if at.is_empty() && rank == 0 {
             at.push(Ix::at(self.e.int(0)));
         }
@@ -101,8 +97,8 @@ impl<'a, 'c> Frame<'a, 'c> {
             let new = values.iter().map(|&v| self.scalar(v)).collect::<Result<Vec<_>>>()?;
             return self.fold_at(comb, &mems, &at, &new);
         }
-        let shape = if everywhere { mems[0].shape.to_vec() } else { self.joined_shape(values) };
-        let bounds = self.values_box(values, &shape)?;
+        let shape = if everywhere { mems[0].shape.to_vec() } else { self.joint_shape(values) };
+        let bounds = self.joint_box(values, &shape)?;
         if !everywhere && self.contract {
             let elem = |&v: &ExprId| self.kernel.body.type_of(v).elem().unwrap_or(Elem::Index);
             let elems: Vec<Elem> = values.iter().map(elem).collect();
@@ -124,7 +120,7 @@ impl<'a, 'c> Frame<'a, 'c> {
         values.iter().map(one).collect()
     }
 
-    fn joined_shape(&self, values: &[ExprId]) -> Vec<u32> {
+    pub fn joint_shape(&self, values: &[ExprId]) -> Vec<u32> {
         let mut joined: Vec<u32> = Vec::new();
         for &v in values {
             let own = self.kernel.body.type_of(v).shape();
@@ -145,7 +141,7 @@ impl<'a, 'c> Frame<'a, 'c> {
     }
 
     /// The common box of the values, each stretched to `shape`.
-    fn values_box(&self, values: &[ExprId], shape: &[u32]) -> Result<Vec<Bound<'c>>> {
+    pub fn joint_box(&self, values: &[ExprId], shape: &[u32]) -> Result<Vec<Bound<'c>>> {
         let mut all = self.full(shape);
         for &v in values {
             let ty = self.kernel.body.type_of(v);

@@ -7,6 +7,7 @@
 //! which threads take part. A scalar that lives across runs becomes an array
 //! with one element a thread.
 
+use super::emit::Int;
 use super::error::Result;
 use super::frame::{Frame, Place, ThreadAt};
 use super::roles::Crew;
@@ -298,10 +299,14 @@ impl<'a, 'c> Frame<'a, 'c> {
     /// A loop over the threads of the block or role that take part.
     pub fn each_thread(&self, f: &mut dyn FnMut(&Self) -> Result<()>) -> Result<()> {
         let mut result = Ok(());
-        let crew = self.crew.get();
-        let (from, to) = (self.e.int(crew.from as i64), self.e.int(crew.to as i64));
-        self.e.for_(from, to, self.e.int(1), |t| self.if_active(t, |this| result = f(this)));
+        self.every_thread(|t| self.if_active(t, |this| result = f(this)));
         result
+    }
+
+    /// The numbers of all threads of the block or role, whether they take part or not.
+    pub fn every_thread(&self, f: impl FnOnce(Int<'c>)) {
+        let crew = self.crew.get();
+        self.e.for_(self.e.int(crew.from as i64), self.e.int(crew.to as i64), self.e.int(1), f);
     }
 
     /// The teams of a collective as (outer count, inner count, linear thread of (outer, inner)).

@@ -70,10 +70,19 @@ impl<'a, 'c> Frame<'a, 'c> {
 
     /// One of them.
     pub fn element_axis(&self, mem: Mem, x: ExprId, extent: Option<Int<'c>>) -> Result<Int<'c>> {
+        self.index_below(self.mem_name(mem), x, extent)
+    }
+
+    /// The place of one element in a tile or reducer of this shape.
+    pub fn tile_index(&self, name: &str, index: &[ExprId], shape: &[u32]) -> Result<Vec<Ix<'c>>> {
+        let one = |(&x, &n)| self.index_below(name, x, Some(self.e.int(n as i64))).map(Ix::at);
+        index.iter().zip(shape).map(one).collect()
+    }
+
+    fn index_below(&self, name: &str, x: ExprId, extent: Option<Int<'c>>) -> Result<Int<'c>> {
         let i = self.index_expr(x)?;
         if let Some(n) = extent.filter(|_| self.untrusted.holds(self.kernel, x)) {
-            let stop = self.out_of(mem);
-            self.go_on_if(self.e.cmp(IntPredicate::ULT, i, n), stop);
+            self.go_on_if(self.e.cmp(IntPredicate::ULT, i, n), self.out_of(name));
         }
         Ok(i)
     }
@@ -99,15 +108,15 @@ impl<'a, 'c> Frame<'a, 'c> {
 
     /// Every row that a gather names is there.
     pub fn gathered_rows(&self, mem: Mem, rows: &TileMem<'c>, bound: Bound<'c>, extent: Int<'c>) {
-        let stop = self.out_of(mem);
+        let stop = self.out_of(self.mem_name(mem));
         self.e.for_(bound.lo, bound.hi, self.e.int(1), |i| {
             let row = self.e.convert(self.load_tile(rows, &[Ix::at(i)], 1), Elem::Index, false).int();
             self.go_on_if(self.e.cmp(IntPredicate::ULT, row, extent), stop);
         });
     }
 
-    fn out_of(&self, mem: Mem) -> Int<'c> {
-        let message = format!("an index made from data lies outside of `{}`", self.mem_name(mem));
+    fn out_of(&self, name: &str) -> Int<'c> {
+        let message = format!("an index made from data lies outside of `{name}`");
         self.fault(codes::OUT_OF_BOUNDS, message)
     }
 

@@ -2,6 +2,8 @@
 
 mod elab_support;
 
+mod text_support;
+
 use elab_support::{arch, lines};
 use pantile_ir::ast::ItemKind;
 use pantile_ir::codes;
@@ -11,24 +13,7 @@ use pantile_ir::explain::{PAGES, page};
 use pantile_ir::span::Sources;
 use pantile_ir::verify::verify;
 use std::collections::BTreeSet;
-
-/// Fenced examples of a page: what stands after the fence, and the text.
-fn examples(page: &str) -> Vec<(String, String)> {
-    let mut found = Vec::new();
-    let mut open: Option<(String, String)> = None;
-    for line in page.lines() {
-        match (&mut open, line.strip_prefix("```")) {
-            (None, Some(info)) => open = Some((info.to_owned(), String::new())),
-            (Some(_), Some(_)) => found.extend(open.take()),
-            (Some((_, text)), None) => {
-                text.push_str(line);
-                text.push('\n');
-            }
-            (None, None) => {}
-        }
-    }
-    found
-}
+use text_support::fenced;
 
 /// All that is said about a text before anything runs: every entry, or the only op, is elaborated and verified.
 fn findings(text: &str, target: &str) -> (Diagnostics, Sources) {
@@ -87,7 +72,7 @@ fn every_rule_has_a_page() {
 fn examples_do_what_they_say() {
     let mut failures = Vec::new();
     for &(code, text) in PAGES {
-        for (info, example) in examples(text) {
+        for (info, example) in fenced(text) {
             let (found, sources) = match info.as_str() {
                 "tile wrong" | "tile right" | "tile fails when run" => findings(&example, target_of(code)),
                 "tile text" => continue,
@@ -105,9 +90,9 @@ fn examples_do_what_they_say() {
 }
 
 #[test]
-fn rules_of_the_text_have_both_examples() {
+fn rules_of_the_text_have_both_fenced() {
     for &(code, text) in PAGES {
-        let kinds: Vec<String> = examples(text).into_iter().map(|(info, _)| info).collect();
+        let kinds: Vec<String> = fenced(text).into_iter().map(|(info, _)| info).collect();
         let pairs = kinds.iter().filter(|k| k.ends_with("wrong")).count()
             == kinds.iter().filter(|k| k.ends_with("right")).count();
         assert!(pairs || kinds.len() == 2, "{code} has {kinds:?}");

@@ -11,29 +11,10 @@ fn page() -> String {
     std::fs::read_to_string(path).unwrap()
 }
 
-/// Info string and text of every fenced block.
-fn blocks(page: &str) -> Vec<(String, String)> {
-    let mut all = Vec::new();
-    let mut open: Option<(String, String)> = None;
-    for line in page.lines() {
-        match (&mut open, line.strip_prefix("```")) {
-            (None, Some(info)) => open = Some((info.to_string(), String::new())),
-            (Some(_), Some(_)) => all.extend(open.take()),
-            (Some((_, text)), None) => {
-                text.push_str(line);
-                text.push('\n');
-            }
-            (None, None) => {}
-        }
-    }
-    assert!(open.is_none(), "an open fence in docs/language.md");
-    all
-}
-
 #[test]
 fn every_example_parses_and_is_formatted() {
     let mut seen = 0;
-    for (info, text) in blocks(&page()) {
+    for (info, text) in fenced(&page()) {
         match info.as_str() {
             "tile" => {
                 check_format(&text);
@@ -54,7 +35,7 @@ fn the_page_names_every_reserved_word_and_statement() {
     let page = page();
     let reserved = words::RESERVED.join(" ");
     assert!(page.replace('\n', " ").contains(&format!("`{reserved}`")), "reserved words: {reserved}");
-    let grammar = blocks(&page).into_iter().find(|(info, _)| info == "ebnf").unwrap().1;
+    let grammar = fenced(&page).into_iter().find(|(info, _)| info == "ebnf").unwrap().1;
     for word in words::STATEMENTS.iter().chain(words::ITEMS).chain(words::CLAUSES).chain(words::INFIX) {
         let known = grammar.contains(&format!("\"{word}\""));
         // reported as a slip only

@@ -6,7 +6,7 @@
 
 use super::bounds::Bound;
 use super::emit::{Any, Ptr};
-use super::error::{CpuError, Result};
+use super::error::Result;
 use super::expr::Ix;
 use super::frame::{Frame, TileMem};
 use super::tile::Step;

@@ -23,6 +23,25 @@ pub fn parse_clean(source: &str) -> File {
     tree
 }
 
+/// Info string and text of every fenced block of a page.
+pub fn fenced(page: &str) -> Vec<(String, String)> {
+    let mut all = Vec::new();
+    let mut open: Option<(String, String)> = None;
+    for line in page.lines() {
+        match (&mut open, line.strip_prefix("```")) {
+            (None, Some(info)) => open = Some((info.to_string(), String::new())),
+            (Some(_), Some(_)) => all.extend(open.take()),
+            (Some((_, text)), None) => {
+                text.push_str(line);
+                text.push('\n');
+            }
+            (None, None) => {}
+        }
+    }
+    assert!(open.is_none(), "an open fence");
+    all
+}
+
 /// `body` as the body of a kernel.
 pub fn in_kernel(body: &str) -> String {
     format!("kernel k(X: f32[N], Y: out f32[N]) {{\n    {body}\n}}\n")

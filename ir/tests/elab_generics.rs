@@ -246,6 +246,14 @@ fn a_known_condition_decides_neither_type_nor_shape() {
         &Request::new("k"),
     ));
     assert!(tile.contains("where("), "{tile}");
+    let both = print(&program_of(
+        &kernel(
+            "let t = A[:]\n    let (c, d) = if OFF { (t, A[1]) } else { (1, 2) }\n    \
+             Y[:] = c / 2 + d / 4",
+        ),
+        &Request::new("k"),
+    ));
+    assert!(both.contains("let c = full f32[4](1.0)") && both.contains("let d: f32 = 2.0"), "{both}");
     // `if const` chooses text
     let chosen = print(&program_of(
         &kernel("let s = if const OFF { A[0] } else { 1 }\n    Y[0 +: 4] = full f32[4](f32(s / 3))"),

@@ -7,9 +7,18 @@ use super::scope::Value;
 use crate::ast;
 use crate::codes;
 use crate::diag::Diagnostic;
-use crate::program::{Elem, Expr, ExprId};
+use crate::program::{Elem, Expr, ExprId, Shape};
 use crate::span::Span;
 use crate::typing::rules;
+
+/// What is known of a value that is not taken.
+enum Like {
+    Open,
+    /// a bare number with a fraction
+    Float,
+    Typed(Elem, Shape),
+    Tuple(Vec<Like>),
+}
 
 impl<'a> Elab<'a> {
     pub(crate) fn lazily<R>(&mut self, decides: Span, f: impl FnOnce(&mut Self) -> R) -> R {
@@ -34,12 +43,12 @@ impl<'a> Elab<'a> {
         let c = match self.expr(cond, None) {
             Value::Const(Const::Bool(c)) => {
                 let (taken, left) = if c { (then, other) } else { (other, then) };
-                return match self.block_value(taken, want) {
-                    Value::Const(n @ (Const::Int(_) | Const::Float(_))) if !is_const => {
-                        self.typed_by(n, left, want, span)
-                    }
-                    value => value,
-                };
+                let value = self.block_value(taken, want);
+                if is_const || self.settled(&value) {
+                    return value;
+                }
+                let like = self.looked_at(left, want, span);
+                return self.conform(value, &like, span);
             }
             Value::Poison => return Value::Poison,
             found if is_const => {
@@ -57,24 +66,74 @@ impl<'a> Elab<'a> {
         self.select(c, x, y, want, places)
     }
 
-    /// A bare number chosen by an `if` whose condition is known: it has the type that the other branch asks for, as it
-    /// would if the condition were not known. The other branch is only looked at; nothing of it stays.
-    fn typed_by(&mut self, number: Const, left: &'a ast::Block, want: Option<Elem>, span: Span) -> Value {
+    /// Whether the other branch cannot change a value's type or shape: no bare number, no scalar that a tile would
+    /// stretch.
+    fn settled(&self, value: &Value) -> bool {
+        match value {
+            Value::Const(c) => !matches!(c, Const::Int(_) | Const::Float(_)),
+            Value::Tuple(parts) => parts.iter().all(|v| self.settled(v)),
+            Value::Expr(e) => self.ty(*e).is_tile(),
+            Value::Local(l) => self.f.body.locals[*l].ty.is_tile(),
+            Value::Arg(_) => false,
+            _ => true,
+        }
+    }
+
+    /// What the branch that is not taken would give. It is only looked at; nothing of it stays.
+    fn looked_at(&mut self, left: &'a ast::Block, want: Option<Elem>, span: Span) -> Like {
         let kept = (self.f.clone(), self.program.clone(), self.diags.clone(), self.told.clone(), self.errors);
         let maps = (self.combines.clone(), self.intrinsics.clone(), self.positions.clone());
         let other = self.lazily(span, |s| s.block_value(left, want));
-        let float = matches!(other, Value::Const(Const::Float(_)));
-        let typed = !matches!(other, Value::Const(_) | Value::Poison | Value::Unit | Value::Tuple(_));
-        let elem = if typed { self.to_expr(other, want, span).map(|e| self.elem(e)) } else { None };
-        let elem = elem.filter(|&e| self.errors == kept.4 && e != Elem::Index);
+        let like = self.like(other, want, span);
+        let sound = self.errors == kept.4;
         (self.f, self.program, self.diags, self.told, self.errors) = kept;
         (self.combines, self.intrinsics, self.positions) = maps;
-        match (number, elem) {
-            (c, Some(elem)) if literal_bits(&c, elem).is_ok() => {
-                self.adapt(&c, elem, span).map_or(Value::Poison, Value::Expr)
+        if sound { like } else { Like::Open }
+    }
+
+    fn like(&mut self, value: Value, want: Option<Elem>, span: Span) -> Like {
+        match value {
+            Value::Tuple(parts) => {
+                Like::Tuple(parts.iter().map(|v| self.like(v.clone(), want, span)).collect())
             }
-            (Const::Int(n), None) if float => Value::Const(Const::Float(n as f64)),
-            (c, _) => Value::Const(c),
+            Value::Const(Const::Float(_)) => Like::Float,
+            Value::Expr(_) | Value::Local(_) | Value::Arg(_) => match self.to_expr(value, want, span) {
+                Some(e) => Like::Typed(self.elem(e), self.ty(e).shape().into()),
+                None => Like::Open,
+            },
+            _ => Like::Open,
+        }
+    }
+
+    /// The chosen value in the type and shape that it would have if the condition were not known.
+    fn conform(&mut self, value: Value, like: &Like, span: Span) -> Value {
+        let value = match (value, like) {
+            (Value::Tuple(parts), Like::Tuple(likes)) if parts.len() == likes.len() => {
+                let parts: Vec<Value> =
+                    parts.iter().zip(likes).map(|(v, l)| self.conform(v.clone(), l, span)).collect();
+                return Value::Tuple(parts.into());
+            }
+            (Value::Const(Const::Int(n)), Like::Float) => return Value::Const(Const::Float(n as f64)),
+            (Value::Const(c @ (Const::Int(_) | Const::Float(_))), Like::Typed(elem, _))
+                if *elem != Elem::Index && literal_bits(&c, *elem).is_ok() =>
+            {
+                self.adapt(&c, *elem, span).map_or(Value::Poison, Value::Expr)
+            }
+            (value, _) => value,
+        };
+        match (&value, like) {
+            (Value::Expr(_) | Value::Local(_) | Value::Arg(_), Like::Typed(_, shape))
+                if !shape.is_empty() =>
+            {
+                match self.to_expr(value.clone(), None, span) {
+                    Some(e) if !self.ty(e).is_tile() => {
+                        let splat = Expr::Splat { value: e, shape: shape.clone() };
+                        self.push(splat, span).map_or(Value::Poison, Value::Expr)
+                    }
+                    _ => value,
+                }
+            }
+            _ => value,
         }
     }
 

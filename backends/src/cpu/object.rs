@@ -126,7 +126,7 @@ fn optimize(module: &Module<'_>, generator: &TargetMachine, threaded: bool) -> R
     module.verify().map_err(|e| CpuError::Llvm(format!("the code of this kernel is malformed: {e}")))?;
     let vectorize = threaded && paths::few(&simplified(module, generator)?);
     run(module, generator, vectorize, threaded)?;
-    super::masked::plain_stores(module);
+    super::plain_stores::rewrite(module);
     Ok(())
 }
 

@@ -5,10 +5,7 @@ use super::error::Result;
 use super::frame::Frame;
 use super::value::{Val, signed};
 use pantile_abi::DType;
-use pantile_ir::program::{Elem, ExprId, Text};
-
-/// Elements of a tile that `print` shows.
-const SHOWN: i64 = 64;
+use pantile_ir::program::{Elem, ExprId, PRINTED, Text};
 
 impl<'a, 'c> Frame<'a, 'c> {
     pub fn print(&self, parts: &[Text]) -> Result<()> {
@@ -77,7 +74,7 @@ impl<'a, 'c> Frame<'a, 'c> {
         self.each_element(&bounds, &mut |step| {
             let v = self.load_tile(&mem, step.pos, 1);
             e.if_(
-                e.lt(e.load_int(shown), e.int(SHOWN)),
+                e.lt(e.load_int(shown), e.int(PRINTED as i64)),
                 || {
                     self.print_text(" ");
                     self.print_value(v);
@@ -87,7 +84,7 @@ impl<'a, 'c> Frame<'a, 'c> {
             e.count(shown, e.int(1));
             Ok(())
         })?;
-        e.if_(e.lt(e.int(SHOWN), e.load_int(shown)), || self.print_text(" ..."), || {});
+        e.if_(e.lt(e.int(PRINTED as i64), e.load_int(shown)), || self.print_text(" ..."), || {});
         Ok(())
     }
 }

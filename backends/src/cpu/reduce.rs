@@ -12,10 +12,7 @@ use super::frame::{Frame, TileMem};
 use super::tile::Step;
 use super::value::Val;
 use pantile_abi::DType;
-use pantile_ir::program::{BinOp, Combiner, Elem, ExprId, LocalId, fold_elem};
-
-/// Elements folded in a row before they join the rest, where a combiner's order matters but associativity may be used.
-const BLOCK: i64 = 64;
+use pantile_ir::program::{BinOp, Combiner, Elem, ExprId, FOLD_BLOCK, LocalId, fold_elem};
 
 /// Running values of a fold, one stack slot a part.
 pub struct Accumulators<'c> {
@@ -128,7 +125,7 @@ impl<'a, 'c> Frame<'a, 'c> {
             let n = e.add(e.load(e.i64(), count, 8).into_int_value(), e.int(1));
             e.store(count, n, 8);
             let mut result = Ok(());
-            e.if_(e.cmp(inkwell::IntPredicate::EQ, n, e.int(BLOCK)), || result = flush(), || {});
+            e.if_(e.cmp(inkwell::IntPredicate::EQ, n, e.int(FOLD_BLOCK as i64)), || result = flush(), || {});
             result
         })?;
         flush()?;

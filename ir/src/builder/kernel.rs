@@ -255,7 +255,7 @@ impl KernelBuilder {
 
     fn memory(&mut self, name: String, home: Home, elem: DType, shape: &[u32], span: Span) -> Result<Mem> {
         let shape = shape.into();
-        let buffer = Buffer { name, home, elem, shape, align: None, layout: None, team: None, partial: None };
+        let buffer = Buffer::new(name, home, elem, shape);
         let buffer = self.add_buffer(buffer, span)?;
         self.stmt(StmtKind::Buffer { buffer }, span)?;
         Ok(Mem::Buffer(buffer))

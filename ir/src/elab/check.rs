@@ -557,16 +557,7 @@ impl<'a> Elab<'a> {
             TypeKind::Shared { elem, shape } | TypeKind::Array { elem, shape } => {
                 let elem = self.elem_type(elem)?.dtype()?;
                 let shape = self.sample_shape(shape, next)?;
-                let buffer = Buffer {
-                    name: "t".into(),
-                    home: Home::Shared,
-                    elem,
-                    shape,
-                    align: None,
-                    layout: None,
-                    team: None,
-                    partial: None,
-                };
+                let buffer = Buffer::new("t".into(), Home::Shared, elem, shape);
                 Some(Value::Mem(Mem::Buffer(self.f.kernel.buffers.push(buffer, span))))
             }
             TypeKind::Tuple(types) => {

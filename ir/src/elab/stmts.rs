@@ -557,16 +557,7 @@ impl<'a> Elab<'a> {
         span: Span,
     ) {
         let at = self.sp(id.span);
-        let mut buffer = Buffer {
-            name: id.name.clone(),
-            home,
-            elem,
-            shape,
-            align: None,
-            layout: None,
-            team: None,
-            partial: None,
-        };
+        let mut buffer = Buffer::new(id.name.clone(), home, elem, shape);
         if let Some(place) = place {
             self.place_buffer(&mut buffer, place, span);
         }

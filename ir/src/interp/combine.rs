@@ -13,10 +13,6 @@ use std::borrow::Cow;
 /// Comparisons made for each user's combiner in a run.
 const CHECKS: u32 = 24;
 
-/// Elements that a user's combiner folds in a row under `math contract` before it joins what it has: associativity
-/// allows it, and rounding errors of long rows stay those of short ones.
-const BLOCK: usize = 64;
-
 /// Folds values of `elems` in accumulators of `fold`.
 pub(super) struct Folder<'p> {
     program: &'p Program,
@@ -35,7 +31,7 @@ impl<'p> Folder<'p> {
     /// The order of folds that a kernel's `math` leaves.
     pub fn under(mut self, math: MathMode) -> Folder<'p> {
         if math == MathMode::Contract {
-            self.block = BLOCK;
+            self.block = FOLD_BLOCK;
         }
         self
     }

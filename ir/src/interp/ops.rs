@@ -14,8 +14,6 @@ use std::rc::Rc;
 
 /// Lines that a run keeps; more are dropped.
 const MOST_PRINTS: usize = 10_000;
-/// Elements of a tile that `print` shows.
-const SHOWN: usize = 64;
 
 impl<'p> Cx<'_, 'p> {
     pub fn op(&mut self, results: &[LocalId], op: &'p Op) -> Exec<Step<'p>> {
@@ -142,11 +140,11 @@ fn tile_text(t: &Tile) -> String {
         text += &format!(" valid {}", bounds_text(&t.valid));
     }
     text += ":";
-    for &v in t.data.iter().take(SHOWN) {
+    for &v in t.data.iter().take(PRINTED) {
         text += " ";
         text += &num::print_value(t.elem, v);
     }
-    if t.data.len() > SHOWN {
+    if t.data.len() > PRINTED {
         text += " ...";
     }
     text

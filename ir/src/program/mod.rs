@@ -17,8 +17,8 @@ mod visit;
 
 pub use expr::{Args, BinOp, Expr, ExprId, MathFn, SliceAxis, UnOp};
 pub use op::{
-    AtomicOp, Combiner, FenceKind, Init, MatOperand, Mem, Op, Over, Place, Precision, Region, RegionAxis,
-    ShuffleKind, Team, Text, VoteKind, fold_elem,
+    AtomicOp, Combiner, FOLD_BLOCK, FenceKind, Init, MatOperand, Mem, Op, Over, PRINTED, Place, Precision,
+    Region, RegionAxis, ShuffleKind, Team, Text, VoteKind, fold_elem,
 };
 pub use stmt::{Block, Carry, LoopKind, Role, Segment, Stmt, StmtKind, Update};
 pub use team::{
@@ -205,6 +205,13 @@ pub struct Buffer {
     pub layout: Option<Shared>,
     pub team: Option<TeamId>,
     pub partial: Option<Partial>,
+}
+
+impl Buffer {
+    /// Memory of which the text says no more than its home.
+    pub fn new(name: String, home: Home, elem: DType, shape: Shape) -> Buffer {
+        Buffer { name, home, elem, shape, align: None, layout: None, team: None, partial: None }
+    }
 }
 
 /// `var s: reducer(welford) (f32, f32, f32)`

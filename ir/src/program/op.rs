@@ -320,6 +320,13 @@ impl AtomicOp {
     }
 }
 
+/// Elements that a user's combiner folds in a row under `math contract` before it joins what it has: associativity
+/// allows it, and rounding errors of long rows stay those of short ones.
+pub const FOLD_BLOCK: usize = 64;
+
+/// Elements of a tile that `print` shows.
+pub const PRINTED: usize = 64;
+
 /// The type in which a fold runs before its result is rounded once to the element type.
 pub fn fold_elem(comb: Combiner, elem: Elem) -> Elem {
     match comb {

@@ -29,7 +29,7 @@ pub struct CpuAbi {
     /// Bytes of scratch for one running range.
     #[serde(default)]
     pub scratch: u64,
-    /// What may stop the kernel: failed asserts, roles that wait for one another.
+    /// What may stop the kernel: failed asserts, indices made from data, loop steps, roles that wait for one another.
     #[serde(default)]
     pub faults: Vec<CpuFault>,
     /// Features the code uses, as the compiler names them; the host must have them all.

@@ -9,7 +9,7 @@ use inkwell::llvm_sys::prelude::{LLVMBuilderRef, LLVMValueRef};
 use inkwell::module::Module;
 
 /// Rewrites the optimised module.
-pub(super) fn plain_stores(module: &Module<'_>) {
+pub(super) fn rewrite(module: &Module<'_>) {
     let module = module.as_mut_ptr();
     // SAFETY: walks a live module; the next instruction is taken before the present one may be erased.
     unsafe {

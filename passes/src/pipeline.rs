@@ -1,8 +1,18 @@
 //! The one list of passes: their names, what each does, what it reads and what it leaves. Who runs them, prints what
 //! they leave and checks it is the driver's.
 
-use pantile_ir::program::Stage;
-use pantile_ir::target::Backend;
+use pantile_ir::diag::Diagnostics;
+use pantile_ir::program::{Program, Stage};
+use pantile_ir::target::{Arch, Backend};
+
+/// What a pass may ask beside the program.
+#[derive(Clone, Copy)]
+pub struct Cx<'a> {
+    pub arch: &'a Arch,
+}
+
+/// A program made out of a program.
+pub type Run = fn(Program, &Cx) -> Result<Program, Diagnostics>;
 
 /// What a pass reads or leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,25 +39,46 @@ impl Form {
     }
 }
 
-/// One pass.
+/// For whom a pass runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Family {
+    Everyone,
+    /// machines whose blocks are loops of one core
+    Cores,
+    /// machines whose blocks are many threads
+    Threads,
+}
+
+impl Family {
+    pub fn has(self, backend: Backend) -> bool {
+        match self {
+            Family::Everyone => true,
+            Family::Cores => backend == Backend::Cpu,
+            Family::Threads => !matches!(backend, Backend::Cpu | Backend::Interp),
+        }
+    }
+}
+
+/// One pass.
+#[derive(Clone, Copy)]
 pub struct Pass {
     pub name: &'static str,
     pub doc: &'static str,
     pub from: Form,
     pub to: Form,
-    /// The back end whose pass it is; `None` is everyone's.
-    pub backend: Option<Backend>,
+    pub family: Family,
+    /// What it does to a program; `None` where another crate does the work (the front end, a back end).
+    pub run: Option<Run>,
 }
 
 const TILE: Form = Form::Program(Stage::Tile);
 
 const fn pass(name: &'static str, from: Form, to: Form, doc: &'static str) -> Pass {
-    Pass { name, doc, from, to, backend: None }
+    Pass { name, doc, from, to, family: Family::Everyone, run: None }
 }
 
-const fn cpu(name: &'static str, from: Form, to: Form, doc: &'static str) -> Pass {
-    Pass { name, doc, from, to, backend: Some(Backend::Cpu) }
+const fn cores(name: &'static str, from: Form, to: Form, doc: &'static str) -> Pass {
+    Pass { name, doc, from, to, family: Family::Cores, run: None }
 }
 
 /// All passes in the order in which they run.
@@ -60,14 +91,29 @@ pub const PASSES: &[Pass] = &[
     ),
     pass("verify", TILE, TILE, "checks everything that back ends rely on; changes nothing"),
     pass("abi", TILE, Form::Contract, "describes parameters, grid and conditions for launchers"),
-    cpu("lower", TILE, Form::Llvm, "writes LLVM IR"),
-    cpu("optimize", Form::Llvm, Form::Llvm, "LLVM's own passes"),
-    cpu("assemble", Form::Llvm, Form::Assembly, "machine code, shown as assembly"),
+    cores("lower", TILE, Form::Llvm, "writes LLVM IR"),
+    cores("optimize", Form::Llvm, Form::Llvm, "LLVM's own passes"),
+    cores("assemble", Form::Llvm, Form::Assembly, "machine code, shown as assembly"),
 ];
 
 /// The passes of a back end, in order.
 pub fn of(backend: Backend) -> impl Iterator<Item = &'static Pass> {
-    PASSES.iter().filter(move |p| p.backend.is_none_or(|b| b == backend))
+    PASSES.iter().filter(move |p| p.family.has(backend))
+}
+
+/// Runs the passes that make programs out of a verified program, and shows what each leaves.
+pub fn run(
+    mut program: Program,
+    cx: &Cx,
+    mut observe: impl FnMut(&'static Pass, &Program) -> Result<(), Diagnostics>,
+) -> Result<Program, Diagnostics> {
+    for pass in of(cx.arch.backend) {
+        if let Some(run) = pass.run {
+            program = run(program, cx)?;
+            observe(pass, &program)?;
+        }
+    }
+    Ok(program)
 }
 
 #[cfg(test)]
@@ -77,9 +123,10 @@ mod tests {
     #[test]
     fn each_pass_reads_what_one_before_it_left() {
         for (i, p) in PASSES.iter().enumerate() {
-            assert!(PASSES[..i].iter().all(|q| q.name != p.name), "{}", p.name);
-            let left = |q: &Pass| q.to == p.from && (q.backend.is_none() || q.backend == p.backend);
-            assert!(p.from == Form::Source || PASSES[..i].iter().any(left), "{}", p.name);
+            let both = |q: &Pass| Backend::ALL.iter().any(|&b| q.family.has(b) && p.family.has(b));
+            assert!(PASSES[..i].iter().filter(|q| both(q)).all(|q| q.name != p.name), "{}", p.name);
+            let left = |q: &&Pass| q.to == p.from && both(q);
+            assert!(p.from == Form::Source || PASSES[..i].iter().any(|q| left(&q)), "{}", p.name);
         }
     }
 }

@@ -8,6 +8,7 @@ use pantile_ir::program::Program;
 use pantile_ir::span::{Sources, Span};
 use pantile_ir::target::Arch;
 use pantile_ir::verify::verify;
+use pantile_passes::pipeline::Cx;
 pub use pantile_passes::pipeline::{Form, PASSES, Pass, of};
 
 /// What a pass left.
@@ -35,15 +36,19 @@ pub fn after_specialise(program: &Program, arch: &Arch) -> Result<(Vec<Dump>, Di
     let mut warnings = Diagnostics::new();
     let mut dumps = Vec::new();
     let mut code = None;
+    let mut current = std::borrow::Cow::Borrowed(program);
     for pass in of(arch.backend) {
+        if let Some(run) = pass.run {
+            current = std::borrow::Cow::Owned(run(current.into_owned(), &Cx { arch })?);
+        }
         let text = match (pass.name, pass.to) {
             (_, Form::Source | Form::Program(_)) => {
-                let info = verify(program, arch)?;
+                let info = verify(&current, arch)?;
                 if pass.name == "verify" {
                     warnings.extend(info.warnings);
                 }
-                let text = print(program);
-                reads_back(program, &text, arch, pass)?;
+                let text = print(&current);
+                reads_back(&current, &text, arch, pass)?;
                 text
             }
             (_, Form::Contract) => {

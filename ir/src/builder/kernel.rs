@@ -50,6 +50,16 @@ impl KernelBuilder {
         KernelBuilder { defs, kernel: Kernel { name, span, ..Kernel::default() }, open: vec![Block::new()] }
     }
 
+    /// Goes on with a kernel whose statements were taken out.
+    pub(super) fn resume(defs: Defs, kernel: Kernel) -> KernelBuilder {
+        KernelBuilder { defs, kernel, open: vec![Block::new()] }
+    }
+
+    /// The kernel itself, for passes that fill what has no statement: plan, homes, layouts, threads.
+    pub fn kernel_mut(&mut self) -> &mut Kernel {
+        &mut self.kernel
+    }
+
     parameters!(kernel);
 
     /// The kernel as far as it is made.

@@ -6,6 +6,7 @@
 //! convenient ones use the caller's line of Rust. A handle of another builder is an error, never a panic.
 //! What needs the whole program (scopes, uniformity, races) is `verify`'s.
 
+mod edit;
 mod exprs;
 mod fold;
 mod frame;
@@ -16,6 +17,7 @@ mod place;
 mod pure;
 mod stmts;
 
+pub use edit::{Rewrite, Substitution, rewrite};
 pub use exprs::Exprs;
 pub use here::Here;
 pub use host::HostBuilder;

@@ -8,6 +8,7 @@
 //! may push to the arenas.
 
 mod expr;
+mod map;
 mod op;
 pub mod plan;
 mod stmt;

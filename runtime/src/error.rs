@@ -30,6 +30,8 @@ pub enum ErrorKind {
     Fault,
     /// A shared library or a symbol in it is absent, or its description is wrong.
     Library,
+    /// A compiler of a vendor refused a source or failed.
+    Compiler,
     /// The host lacks what the kernel was built for.
     HostFeature,
     /// Result and reference cannot be compared.
@@ -45,6 +47,7 @@ impl ErrorKind {
             ErrorKind::Fault => 762,
             ErrorKind::HostFeature => 763,
             ErrorKind::Library => 764,
+            ErrorKind::Compiler => 765,
             ErrorKind::FileMissing => 901,
             ErrorKind::FileAccess => 902,
             ErrorKind::FileFormat => 903,

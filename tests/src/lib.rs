@@ -8,4 +8,5 @@ pub mod pieces;
 pub mod plain;
 pub mod run;
 pub mod shrink;
+pub mod vendor;
 pub mod words;

@@ -185,6 +185,8 @@ codes! {
     GRID_OPERAND = 510, "a grid extent that is not known at launch";
     DIVERGENT_INDEX = 511, "a tile element at an index that differs between threads";
     FLOAT_ATOMIC = 512, "a float atomic where the result must be deterministic";
+    PARTIAL_EXCHANGE = 513, "values exchanged where only a part of a warp or block arrives";
+    UNORDERED = 514, "threads that meet in memory without an order between them";
     LAZY_COLLECTIVE = 530, "work of the whole team in a value that may not be evaluated";
     NO_TEAM = 531, "a team that does not exist";
 

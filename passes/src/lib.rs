@@ -1,4 +1,6 @@
 //! The pipeline, one pass a file. Passes read a target's facts; none knows a vendor's or architecture's name.
 
 pub mod abi;
+mod make;
 pub mod pipeline;
+pub mod reduce;

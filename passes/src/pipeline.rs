@@ -72,6 +72,7 @@ pub struct Pass {
 }
 
 const TILE: Form = Form::Program(Stage::Tile);
+const THREADED: Form = Form::Program(Stage::Threaded);
 
 const fn pass(name: &'static str, from: Form, to: Form, doc: &'static str) -> Pass {
     Pass { name, doc, from, to, family: Family::Everyone, run: None }
@@ -79,6 +80,10 @@ const fn pass(name: &'static str, from: Form, to: Form, doc: &'static str) -> Pa
 
 const fn cores(name: &'static str, from: Form, to: Form, doc: &'static str) -> Pass {
     Pass { name, doc, from, to, family: Family::Cores, run: None }
+}
+
+const fn threads(name: &'static str, from: Form, to: Form, run: Run, doc: &'static str) -> Pass {
+    Pass { name, doc, from, to, family: Family::Threads, run: Some(run) }
 }
 
 /// All passes in the order in which they run.
@@ -91,6 +96,13 @@ pub const PASSES: &[Pass] = &[
     ),
     pass("verify", TILE, TILE, "checks everything that back ends rely on; changes nothing"),
     pass("abi", TILE, Form::Contract, "describes parameters, grid and conditions for launchers"),
+    threads(
+        "reduce",
+        TILE,
+        THREADED,
+        crate::reduce::run,
+        "folds over threads by shuffles and staging memory",
+    ),
     cores("lower", TILE, Form::Llvm, "writes LLVM IR"),
     cores("optimize", Form::Llvm, Form::Llvm, "LLVM's own passes"),
     cores("assemble", Form::Llvm, Form::Assembly, "machine code, shown as assembly"),

@@ -137,6 +137,8 @@ pub struct Param {
     pub strides: Option<Vec<Expr>>,
     /// `align 16`, bytes
     pub align: Option<Expr>,
+    /// `base 16`, bytes
+    pub base: Option<Expr>,
     /// `packed(K, order = linear)`
     pub packed: Option<Packed>,
     /// `prepacked(W, operand A)` as a marker on the parameter: `W: u4[N, K] prepacked(operand A)`

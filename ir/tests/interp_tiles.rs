@@ -273,6 +273,7 @@ fn strided_tensors_are_read_by_their_strides() {
             dims: [two, n].into_iter().collect(),
             strides: Some([one, ld].into_iter().collect()),
             align: None,
+            base_align: None,
             packed: None,
             prepacked: None,
         };

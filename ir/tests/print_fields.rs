@@ -53,12 +53,14 @@ fn parameters(k: &mut KernelBuilder, c: &Choice) -> Result<(Mem, Mem)> {
         dims: dims.into(),
         strides: None,
         align: None,
+        base_align: None,
         packed: None,
         prepacked: None,
     };
     let a = Tensor {
         strides: Some([lda, one][..].into()),
         align: c.some(0, 16),
+        base_align: c.some(1, 32),
         ..tensor(Mode::In, DType::F32, &[m, n])
     };
     let order = [PackOrder::Linear, PackOrder::Gptq, PackOrder::Awq][c.0 as usize % 3];

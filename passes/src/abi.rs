@@ -93,6 +93,7 @@ fn tensor(body: &Body, name: &str, t: &Tensor) -> Result<abi::TensorAbi> {
         dims: exprs(&t.dims)?,
         strides: t.strides.as_ref().map(|s| exprs(s)).transpose()?,
         align: t.align,
+        base_align: t.base_align,
         packed: t.packed.map(|p| abi::Packing {
             axis: p.axis.into(),
             order: match p.order {

@@ -64,6 +64,7 @@ macro_rules! parameters {
                 dims: dims.into(),
                 strides: None,
                 align: None,
+                base_align: None,
                 packed: None,
                 prepacked: None,
             };

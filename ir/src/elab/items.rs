@@ -184,6 +184,10 @@ impl<'a> Elab<'a> {
             Some(e) => Some(self.alignment(e)?),
             None => None,
         };
+        let base_align = match &p.base {
+            Some(e) => Some(self.alignment(e)?),
+            None => None,
+        };
         let packed = match &p.packed {
             Some(packed) => Some(self.packing(packed, shape)?),
             None => None,
@@ -211,7 +215,7 @@ impl<'a> Elab<'a> {
             Some(s) => Some(s.into_iter().collect::<Option<SmallVec<_>>>()?),
             None => None,
         };
-        Some(Tensor { mode, elem, dims, strides, align, packed, prepacked })
+        Some(Tensor { mode, elem, dims, strides, align, base_align, packed, prepacked })
     }
 
     fn operand(&mut self, id: &'a Ident) -> Option<Operand> {

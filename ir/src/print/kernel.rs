@@ -54,6 +54,7 @@ pub fn param(p: &Printer, arg: &Arg) -> ast::Param {
         shape: None,
         strides: None,
         align: None,
+        base: None,
         packed: None,
         prepacked: None,
         span: super::nowhere(),
@@ -70,6 +71,7 @@ pub fn param(p: &Printer, arg: &Arg) -> ast::Param {
             param.shape = Some(t.dims.iter().map(|&d| p.expr(d)).collect());
             param.strides = t.strides.as_ref().map(|s| s.iter().map(|&e| p.expr(e)).collect());
             param.align = t.align.map(int);
+            param.base = t.base_align.map(int);
             param.packed = t.packed.map(|k| packing(p, t, k));
             param.prepacked = t.prepacked.map(|o| ident(if o == Operand::A { "A" } else { "B" }));
         }

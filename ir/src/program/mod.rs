@@ -169,7 +169,10 @@ pub struct Tensor {
     pub dims: SmallVec<[ExprId; 4]>,
     /// in elements; `None` is row-major and contiguous
     pub strides: Option<SmallVec<[ExprId; 4]>>,
+    /// Bytes, promised by the user of the base address and of strides other than 1.
     pub align: Option<u32>,
+    /// Bytes that the code relies on of the base address alone: the launcher refuses others.
+    pub base_align: Option<u32>,
     pub packed: Option<Packing>,
     /// opaque fragment-order pack for this operand of a product
     pub prepacked: Option<Operand>,

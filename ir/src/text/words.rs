@@ -63,6 +63,7 @@ pub const INFIX: &[&str] = &["and", "as", "in", "or", "pad"];
 pub const CLAUSES: &[&str] = &[
     "align",
     "atol",
+    "base",
     "carry",
     "clip",
     "commutative",

@@ -27,6 +27,7 @@ pub fn check_arg(ctx: &Ctx, arg: &Arg) -> Answer<()> {
         strides.iter().try_for_each(|&s| need_index(ctx, "a stride", s))?;
     }
     check_align(t.align)?;
+    check_align(t.base_align)?;
     check_packing(arg, t)
 }
 

@@ -408,7 +408,7 @@ fn memory(abi: &TensorAbi, arg: &TensorArg) -> Result<(), BindError> {
     }
     let err = |message: String| Err(fail(BindRule::Align, Some(&abi.name), message));
     let addr = arg.ptr.addr();
-    let align = abi.align.map_or(unit, |a| a as usize).max(unit);
+    let align = abi.align.max(abi.base_align).map_or(unit, |a| a as usize).max(unit);
     if !addr.is_multiple_of(align) {
         return err(format!("`{}` starts at {addr:#x}, which is not a multiple of {align} bytes", abi.name));
     }

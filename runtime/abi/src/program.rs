@@ -82,13 +82,16 @@ pub struct TensorAbi {
     /// Bytes, of the base address and of strides other than 1, where the user wrote `align`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub align: Option<u32>,
+    /// Bytes that the code relies on of the base address alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base_align: Option<u32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub packed: Option<Packing>,
 }
 
 impl TensorAbi {
     pub fn new(name: impl Into<String>, mode: Mode, dtype: DType, dims: Vec<IExpr>) -> TensorAbi {
-        TensorAbi { name: name.into(), mode, dtype, dims, strides: None, align: None, packed: None }
+        TensorAbi { name: name.into(), mode, dtype, dims, strides: None, align: None, base_align: None, packed: None }
     }
 }
 

@@ -168,6 +168,9 @@ impl Printer<'_> {
         if let Some(align) = &p.align {
             docs.extend([text(" align "), self.expr(align, prec::SUM)]);
         }
+        if let Some(base) = &p.base {
+            docs.extend([text(" base "), self.expr(base, prec::SUM)]);
+        }
         if let Some(packed) = &p.packed {
             docs.extend([text(" packed("), self.index_expr(&packed.axis)]);
             docs.extend(packed.order.as_ref().map(|o| text(format!(", order = {}", o.name))));

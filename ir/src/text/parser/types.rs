@@ -169,6 +169,7 @@ impl Parser<'_> {
             shape,
             strides: None,
             align: None,
+            base: None,
             packed: None,
             prepacked: None,
             span: start,
@@ -196,6 +197,7 @@ impl Parser<'_> {
         let twice = match word {
             "strides" => p.strides.is_some(),
             "align" => p.align.is_some(),
+            "base" => p.base.is_some(),
             "packed" => p.packed.is_some(),
             "prepacked" => p.prepacked.is_some(),
             _ => return false,
@@ -204,6 +206,7 @@ impl Parser<'_> {
         match word {
             "strides" => p.strides = Some(self.parens("the strides, as in `strides (ld, 1)`", Self::expr)),
             "align" => p.align = Some(self.operand_expr()),
+            "base" => p.base = Some(self.operand_expr()),
             "packed" => p.packed = self.packed(start),
             _ => p.prepacked = self.prepacked(),
         }

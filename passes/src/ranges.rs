@@ -1,0 +1,374 @@
+//! What holds at a place of a kernel: inequalities between index values and what they are multiples of. Facts come
+//! from the grid, the threads, the loops and conditions around the place; they are taken back when their block ends.
+//!
+//! A proof is a search for a sum of facts; it may give up, it is never wrong.
+
+use crate::affine::{Atom, Forms, Opaque, Poly, Term};
+use pantile_ir::program::*;
+use std::collections::{HashMap, HashSet};
+
+/// Facts in force.
+#[derive(Default)]
+pub struct Facts {
+    pub forms: Forms,
+    /// Each is at least 0.
+    least: Vec<Poly>,
+    /// Factors of atoms; the last of an atom counts.
+    factors: Vec<(Atom, i64)>,
+    natural: HashSet<Atom>,
+    /// Opaque values whose own facts are listed in `known`.
+    seen: usize,
+    known: Vec<Poly>,
+}
+
+/// How far facts reached at some place.
+#[derive(Clone, Copy)]
+pub struct Mark(usize, usize);
+
+/// A comparison as `poly >= 0`.
+pub type AtLeastZero = Poly;
+
+impl Facts {
+    /// What holds everywhere in a kernel.
+    pub fn of(k: &Kernel) -> Facts {
+        let mut f = Facts::default();
+        f.natural.extend(k.dims.handles().map(Atom::Dim));
+        for (&l, &extent) in k.grid.locals.iter().zip(&k.grid.extents) {
+            f.natural.insert(Atom::Local(l));
+            if let Some(p) = f.forms.of(&k.body, extent) {
+                f.below(l, &p);
+            }
+        }
+        for &(l, n) in k.threads.iter().flat_map(|t| &t.axes) {
+            f.counts(l, n.into());
+        }
+        for (cond, _) in &k.wheres {
+            f.assume(&k.body, *cond, true);
+        }
+        f
+    }
+
+    fn below(&mut self, l: LocalId, extent: &Poly) {
+        let last = extent.plus(&Poly::constant(1), -1);
+        self.least.extend(last.and_then(|p| p.plus(&Poly::atom(Atom::Local(l)), -1)));
+    }
+
+    /// A name that counts `0..n`.
+    pub fn counts(&mut self, l: LocalId, n: i64) {
+        self.natural.insert(Atom::Local(l));
+        self.below(l, &Poly::constant(n));
+    }
+
+    pub fn mark(&self) -> Mark {
+        Mark(self.least.len(), self.factors.len())
+    }
+
+    pub fn release(&mut self, m: Mark) {
+        self.least.truncate(m.0);
+        self.factors.truncate(m.1);
+    }
+
+    /// What a loop says of its variable, inside of its body.
+    pub fn enter_loop(&mut self, body: &Body, var: LocalId, segments: &[Segment]) {
+        let (Some(first), Some(last)) = (segments.first(), segments.last()) else { return };
+        let lo = self.forms.of(body, first.lo);
+        let hi = self.forms.of(body, last.hi);
+        let steps: Vec<Option<i64>> =
+            segments.iter().map(|s| self.forms.of(body, s.step).and_then(|p| p.as_constant())).collect();
+        if steps.iter().any(|s| s.is_none_or(|s| s <= 0)) {
+            return;
+        }
+        if let Some(lo) = lo.filter(|p| self.forms.stable(body, p)) {
+            if self.at_least_zero(&lo) {
+                self.natural.insert(Atom::Local(var));
+            }
+            self.least.extend(Poly::atom(Atom::Local(var)).plus(&lo, -1));
+            if let [Some(step)] = steps[..] {
+                self.factors.push((Atom::Local(var), gcd(self.factor(&lo), step)));
+            }
+        }
+        if let Some(hi) = hi.filter(|p| self.forms.stable(body, p)) {
+            self.below(var, &hi);
+        }
+    }
+
+    /// Takes a condition, or its opposite, as true.
+    pub fn assume(&mut self, body: &Body, cond: ExprId, holds: bool) {
+        match &body.exprs[cond] {
+            Expr::Binary(BinOp::LogicalAnd | BinOp::And, a, b) if holds => {
+                self.assume(body, *a, true);
+                self.assume(body, *b, true);
+            }
+            Expr::Binary(BinOp::LogicalOr | BinOp::Or, a, b) if !holds => {
+                self.assume(body, *a, false);
+                self.assume(body, *b, false);
+            }
+            Expr::Unary(UnOp::Not, a) => self.assume(body, *a, !holds),
+            Expr::Binary(op, a, b) if op.is_comparison() => self.assume_comparison(body, *op, (*a, *b), holds),
+            _ => {}
+        }
+    }
+
+    fn assume_comparison(&mut self, body: &Body, op: BinOp, (a, b): (ExprId, ExprId), holds: bool) {
+        let (Some(x), Some(y)) = (self.forms.of(body, a), self.forms.of(body, b)) else { return };
+        if !self.forms.stable(body, &x) || !self.forms.stable(body, &y) {
+            return;
+        }
+        if (op == BinOp::Eq && holds) || (op == BinOp::Ne && !holds) {
+            self.least.extend(x.plus(&y, -1));
+            self.least.extend(y.plus(&x, -1));
+            self.assume_factor(&x, &y);
+        } else {
+            self.least.extend(comparison(op, &x, &y, holds));
+        }
+    }
+
+    /// `x % c == 0`
+    fn assume_factor(&mut self, x: &Poly, y: &Poly) {
+        if y.as_constant() != Some(0) || x.constant != 0 {
+            return;
+        }
+        let Some((term, 1)) = single(x) else { return };
+        let [Atom::Opaque(n)] = term[..] else { return };
+        if let Opaque::Rem(of, by) = self.forms.opaque(n)
+            && let (Some(by), Some((term, 1))) = (by.as_constant(), single(of))
+            && let ([a], 0) = (&term[..], of.constant)
+            && by > 0
+        {
+            self.assume_multiple(*a, by);
+        }
+    }
+
+    pub fn assume_multiple(&mut self, a: Atom, of: i64) {
+        let old = self.factor_of(a);
+        self.factors.push((a, old / gcd(old, of) * of));
+    }
+
+    fn factor_of(&self, a: Atom) -> i64 {
+        self.factors.iter().rev().find(|(b, _)| *b == a).map_or(1, |&(_, n)| n)
+    }
+
+    fn factor_of_term(&self, term: &Term, factor: i64) -> i64 {
+        term.iter().fold(factor.saturating_abs(), |all, &a| all.saturating_mul(self.factor_of(a)).min(1 << 40))
+    }
+
+    /// A number of which the value is a multiple; 0 for 0.
+    pub fn factor(&self, p: &Poly) -> i64 {
+        let terms = p.terms.iter().map(|(t, &f)| self.factor_of_term(t, f));
+        terms.fold(p.constant.saturating_abs(), gcd)
+    }
+
+    /// The terms that are not known to be multiples of `n`, and whether the constant is one.
+    pub fn odd_terms<'p>(&self, p: &'p Poly, n: i64) -> (Vec<&'p Term>, bool) {
+        let odd = |(t, f): &(&'p Term, &i64)| self.factor_of_term(t, **f) % n != 0;
+        (p.terms.iter().filter(odd).map(|(t, _)| t).collect(), p.constant % n == 0)
+    }
+
+    /// Whether a condition is known to hold (`Some(true)`) or not to.
+    pub fn decide(&mut self, body: &Body, cond: ExprId) -> Option<bool> {
+        match &body.exprs[cond] {
+            Expr::Const { elem, bits } if *elem == Elem::BOOL => Some(*bits != 0),
+            Expr::Unary(UnOp::Not, a) => self.decide(body, *a).map(|b| !b),
+            Expr::Binary(op, a, b) if op.is_comparison() => {
+                let (x, y) = (self.forms.of(body, *a)?, self.forms.of(body, *b)?);
+                self.compare(*op, &x, &y)
+            }
+            _ => None,
+        }
+    }
+
+    fn compare(&mut self, op: BinOp, x: &Poly, y: &Poly) -> Option<bool> {
+        match op {
+            BinOp::Eq | BinOp::Ne => {
+                let d = x.plus(y, -1)?;
+                let equal = if d.as_constant() == Some(0) {
+                    true
+                } else {
+                    let apart = [d.plus(&Poly::constant(1), -1)?, d.scale(-1)?.plus(&Poly::constant(1), -1)?];
+                    if !apart.iter().any(|p| self.at_least_zero(p)) {
+                        return None;
+                    }
+                    false
+                };
+                Some(equal == (op == BinOp::Eq))
+            }
+            _ => {
+                let (yes, no) = (comparison(op, x, y, true)?, comparison(op, x, y, false)?);
+                if self.at_least_zero(&yes) {
+                    Some(true)
+                } else {
+                    self.at_least_zero(&no).then_some(false)
+                }
+            }
+        }
+    }
+
+    /// Whether the value is proved to be at least 0.
+    pub fn at_least_zero(&mut self, p: &Poly) -> bool {
+        self.know_opaques();
+        Search { facts: self, fuel: 600 }.prove(p, 9)
+    }
+
+    /// What quotients, remainders and minima say of themselves.
+    fn know_opaques(&mut self) {
+        while self.seen < self.forms.opaques() {
+            let n = self.seen as u32;
+            self.seen += 1;
+            let o = self.forms.opaque(n).clone();
+            let me = Poly::atom(Atom::Opaque(n));
+            let mut facts = Vec::new();
+            match &o {
+                Opaque::Div(x, y) if let Some(d) = y.as_constant().filter(|&d| d > 0) => {
+                    let down = me.scale(-d).and_then(|p| p.plus(x, 1));
+                    facts.push(down.clone());
+                    facts.push(down.and_then(|p| Poly::constant(d - 1).plus(&p, -1)));
+                }
+                Opaque::CeilDiv(x, y) if let Some(d) = y.as_constant().filter(|&d| d > 0) => {
+                    let up = me.scale(d).and_then(|p| p.plus(x, -1));
+                    facts.push(up.clone());
+                    facts.push(up.and_then(|p| Poly::constant(d - 1).plus(&p, -1)));
+                }
+                Opaque::Rem(_, y) if let Some(d) = y.as_constant().filter(|&d| d > 0) => {
+                    self.natural.insert(Atom::Opaque(n));
+                    facts.push(Poly::constant(d - 1).plus(&me, -1));
+                }
+                Opaque::Min(x, y) => facts.extend([x.plus(&me, -1), y.plus(&me, -1)]),
+                Opaque::Max(x, y) => facts.extend([me.plus(x, -1), me.plus(y, -1)]),
+                _ => {}
+            }
+            self.known.extend(facts.into_iter().flatten());
+            let positive = match &o {
+                Opaque::Div(x, y) | Opaque::CeilDiv(x, y) => {
+                    y.as_constant().is_some_and(|d| d > 0) && self.everywhere_natural(x)
+                }
+                Opaque::Min(x, y) => self.everywhere_natural(x) && self.everywhere_natural(y),
+                Opaque::Max(x, y) => self.everywhere_natural(x) || self.everywhere_natural(y),
+                _ => false,
+            };
+            if positive {
+                self.natural.insert(Atom::Opaque(n));
+            }
+        }
+    }
+
+    /// At least 0 wherever its names are in sight.
+    fn everywhere_natural(&self, p: &Poly) -> bool {
+        p.constant >= 0 && p.terms.iter().all(|(t, &f)| f > 0 && self.natural_term(t))
+    }
+
+    fn natural_term(&self, t: &Term) -> bool {
+        t.iter().all(|a| self.natural.contains(a))
+    }
+
+    /// The least value over all values of some names with constant ranges, as a form without them; `None` where a
+    /// name's range is not constant or it stands in a product.
+    pub fn minimum(&self, p: &Poly, over: &HashMap<LocalId, (i64, i64)>) -> Option<Poly> {
+        let mut out = p.clone();
+        for (&l, &(lo, hi)) in over {
+            let a = Atom::Local(l);
+            let factor = out.linear_in(a)?;
+            if factor != 0 {
+                out = out.without(a);
+                let at = if factor > 0 { lo } else { hi };
+                out.constant = out.constant.checked_add(factor.checked_mul(at)?)?;
+            }
+        }
+        let left = self.forms.mentions(&out, &|a| matches!(a, Atom::Local(l) if over.contains_key(&l)));
+        (!left).then_some(out)
+    }
+}
+
+fn single(p: &Poly) -> Option<(&Term, i64)> {
+    (p.terms.len() == 1).then(|| p.terms.iter().next().map(|(t, &f)| (t, f)))?
+}
+
+/// A comparison, or its opposite, as a value that is at least 0.
+pub fn comparison(op: BinOp, x: &Poly, y: &Poly, holds: bool) -> Option<AtLeastZero> {
+    let one = Poly::constant(1);
+    let op = match (op, holds) {
+        (op, true) => op,
+        (BinOp::Lt, false) => BinOp::Ge,
+        (BinOp::Le, false) => BinOp::Gt,
+        (BinOp::Gt, false) => BinOp::Le,
+        (BinOp::Ge, false) => BinOp::Lt,
+        _ => return None,
+    };
+    match op {
+        BinOp::Lt => y.plus(x, -1)?.plus(&one, -1),
+        BinOp::Le => y.plus(x, -1),
+        BinOp::Gt => x.plus(y, -1)?.plus(&one, -1),
+        BinOp::Ge => x.plus(y, -1),
+        _ => None,
+    }
+}
+
+pub fn gcd(a: i64, b: i64) -> i64 {
+    let (mut a, mut b) = (a.saturating_abs(), b.saturating_abs());
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    a
+}
+
+struct Search<'a> {
+    facts: &'a Facts,
+    fuel: u32,
+}
+
+impl Search<'_> {
+    /// Takes one term after another out of the goal with a fact that bounds it.
+    fn prove(&mut self, goal: &Poly, depth: u32) -> bool {
+        if self.fuel == 0 {
+            return false;
+        }
+        self.fuel -= 1;
+        let bad = goal.terms.iter().find(|(t, f)| **f < 0 || !self.facts.natural_term(t));
+        let Some((term, &factor)) = bad else {
+            return goal.constant >= 0 || (depth > 0 && self.lower(goal, depth));
+        };
+        depth > 0 && self.remove(goal, &term.clone(), factor, depth)
+    }
+
+    /// All terms are at least 0, but the constant is not: one of them has a greater lower bound.
+    fn lower(&mut self, goal: &Poly, depth: u32) -> bool {
+        let terms: Vec<(Term, i64)> = goal.terms.iter().map(|(t, &f)| (t.clone(), f)).collect();
+        terms.iter().any(|(t, f)| self.remove(goal, t, *f, depth))
+    }
+
+    fn remove(&mut self, goal: &Poly, term: &Term, factor: i64, depth: u32) -> bool {
+        let facts = self.facts;
+        for fact in facts.least.iter().chain(&facts.known) {
+            let Some(&k) = fact.terms.get(term) else { continue };
+            if (k > 0) != (factor > 0) {
+                continue;
+            }
+            let g = gcd(k, factor);
+            let (scale, times) = (k.abs() / g, factor.abs() / g);
+            let next = goal.scale(scale).and_then(|p| p.plus(fact, -times));
+            if next.is_some_and(|p| self.prove(&p, depth - 1)) {
+                return true;
+            }
+        }
+        false
+    }
+}
+
+/// Ranges of names that are constant: thread axes, and loops from a constant to a constant.
+pub fn constant_ranges(k: &Kernel) -> HashMap<LocalId, (i64, i64)> {
+    let mut out: HashMap<LocalId, (i64, i64)> = HashMap::new();
+    for &(l, n) in k.threads.iter().flat_map(|t| &t.axes) {
+        out.insert(l, (0, i64::from(n) - 1));
+    }
+    out
+}
+
+/// Locals that some statement of a block gives a value again, after the statement that makes them.
+pub fn assigned(block: &Block) -> HashSet<LocalId> {
+    let mut out = HashSet::new();
+    walk(block, &mut |s| {
+        if let StmtKind::Assign { local, .. } | StmtKind::Update { local, .. } = s.kind {
+            out.insert(local);
+        }
+    });
+    out
+}

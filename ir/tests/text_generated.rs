@@ -311,7 +311,18 @@ fn file() -> impl Strategy<Value = File> {
             let mode = [Mode::In, Mode::Out, Mode::InOut][mode as usize];
             let elem = Elem::Name(elem);
             let span = Span::default();
-            Param { name, mode, elem, shape, strides: None, align: None, base: None, packed: None, prepacked: None, span }
+            Param {
+                name,
+                mode,
+                elem,
+                shape,
+                strides: None,
+                align: None,
+                base: None,
+                packed: None,
+                prepacked: None,
+                span,
+            }
         });
     let kernel = (ident(), vec(param, 0..4), vec(expr(), 0..3), vec(stmt(), 0..4)).prop_map(
         |(name, params, wheres, stmts)| {

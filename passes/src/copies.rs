@@ -149,7 +149,10 @@ pub fn copyable(block: &Block) -> bool {
     let mut ok = true;
     walk(block, &mut |s| {
         let one = matches!(s.kind, StmtKind::Reducer { .. } | StmtKind::Roles(_))
-            || matches!(&s.kind, StmtKind::Op { op: Op::Acquire { .. } | Op::Wait { .. } | Op::Issue { .. }, .. });
+            || matches!(
+                &s.kind,
+                StmtKind::Op { op: Op::Acquire { .. } | Op::Wait { .. } | Op::Issue { .. }, .. }
+            );
         ok &= !one;
     });
     ok

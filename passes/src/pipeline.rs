@@ -97,8 +97,15 @@ pub const PASSES: &[Pass] = &[
     pass("verify", TILE, TILE, "checks everything that back ends rely on; changes nothing"),
     pass("abi", TILE, Form::Contract, "describes parameters, grid and conditions for launchers"),
     threads(
-        "reduce",
+        "vectorize",
         TILE,
+        THREADED,
+        crate::vectorize::run,
+        "neighbouring lanes become one access of a legal width",
+    ),
+    threads(
+        "reduce",
+        THREADED,
         THREADED,
         crate::reduce::run,
         "folds over threads by shuffles and staging memory",

@@ -104,7 +104,9 @@ impl Facts {
                 self.assume(body, *b, false);
             }
             Expr::Unary(UnOp::Not, a) => self.assume(body, *a, !holds),
-            Expr::Binary(op, a, b) if op.is_comparison() => self.assume_comparison(body, *op, (*a, *b), holds),
+            Expr::Binary(op, a, b) if op.is_comparison() => {
+                self.assume_comparison(body, *op, (*a, *b), holds)
+            }
             _ => {}
         }
     }
@@ -149,7 +151,8 @@ impl Facts {
     }
 
     fn factor_of_term(&self, term: &Term, factor: i64) -> i64 {
-        term.iter().fold(factor.saturating_abs(), |all, &a| all.saturating_mul(self.factor_of(a)).min(1 << 40))
+        term.iter()
+            .fold(factor.saturating_abs(), |all, &a| all.saturating_mul(self.factor_of(a)).min(1 << 40))
     }
 
     /// A number of which the value is a multiple; 0 for 0.
@@ -194,11 +197,7 @@ impl Facts {
             }
             _ => {
                 let (yes, no) = (comparison(op, x, y, true)?, comparison(op, x, y, false)?);
-                if self.at_least_zero(&yes) {
-                    Some(true)
-                } else {
-                    self.at_least_zero(&no).then_some(false)
-                }
+                if self.at_least_zero(&yes) { Some(true) } else { self.at_least_zero(&no).then_some(false) }
             }
         }
     }

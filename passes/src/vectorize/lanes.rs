@@ -248,14 +248,12 @@ impl Vectorize {
             && l.at == s.value
             && self.fit(kernel, (s.mem, &s.index), lanes, false).is_some_and(|f| f.width >= l.width)
         {
-            return self.load(k, l, lanes, (start, name), (s.mem, &s.index), s.span);
+            return self.load(k, l, lanes, (start, name), (s.mem, Some(&s.index)), s.span);
         }
         let mut by = Vec::new();
         for l in loads {
             let place = self.temporary(k, l.mem, lanes.n, s.span)?;
-            let lane = k.get_at(lanes.var, s.span)?;
-            let at: Args = smallvec![k.expr(Expr::Binary(BinOp::Sub, lane, start), s.span)?];
-            self.load(k, l, lanes, (start, name), (place, &at), s.span)?;
+            self.load(k, l, lanes, (start, name), (place, None), s.span)?;
             by.push((l.at, place));
         }
         let Some(w) = store else {
@@ -263,30 +261,29 @@ impl Vectorize {
         };
         // straight out of the array that the text names
         let from = match &k.body().exprs[s.value] {
-            Expr::Element { mem, index, or: None } if is_array(k.kernel(), *mem) => Some((*mem, index.clone())),
+            Expr::Element { mem, index, or: None } if is_array(k.kernel(), *mem) => {
+                Some((*mem, index.clone()))
+            }
             _ => None,
         };
         let from = match from {
             Some((mem, index))
-                if self
-                    .fit(k.kernel(), (mem, &index), lanes, false)
-                    .is_some_and(|f| f.width >= w.width) =>
+                if self.fit(k.kernel(), (mem, &index), lanes, false).is_some_and(|f| f.width >= w.width) =>
             {
-                (mem, index)
+                (mem, Some(index))
             }
             _ => {
                 let place = self.temporary(k, s.mem, lanes.n, s.span)?;
                 self.lane_by_lane(k, s, lanes, (start, name), &by, Some(place))?;
-                let lane = k.get_at(lanes.var, s.span)?;
-                (place, smallvec![k.expr(Expr::Binary(BinOp::Sub, lane, start), s.span)?])
+                (place, None)
             }
         };
         self.aligned(k, s.mem, w.align);
         self.aligned(k, from.0, w.align);
-        let wide = Move { to: (s.mem, &s.index), from: (from.0, &from.1) };
+        let wide = Move { to: (s.mem, Some(&s.index)), from: (from.0, from.1.as_deref()) };
         self.pieces(k, lanes, w.width, s.span, |_, k, piece| {
             let first = offset(k, Some(start), piece, s.span)?;
-            wide.write(k, (lanes.var, name), first, w.width, s.span)
+            wide.write(k, (lanes.var, name), (first, piece), w.width, s.span)
         })
     }
 
@@ -331,7 +328,7 @@ impl Vectorize {
         let mut by = Vec::new();
         for l in &loads {
             let place = self.temporary(k, l.mem, lanes.n, s.span)?;
-            self.load(k, l, lanes, (zero, &name), (place, &[lane]), s.span)?;
+            self.load(k, l, lanes, (zero, &name), (place, None), s.span)?;
             by.push((l.at, k.expr(Expr::Element { mem: place, index: smallvec![lane], or: None }, s.span)?));
         }
         let mut copy = Copies::default().replace(by);
@@ -408,12 +405,12 @@ impl Vectorize {
         l: &Load,
         lanes: Lanes,
         (start, name): (ExprId, &str),
-        to: (Mem, &[ExprId]),
+        to: Side,
         span: Span,
     ) -> Result<()> {
         self.aligned(k, l.mem, l.align);
         self.aligned(k, to.0, l.align);
-        let wide = Move { to, from: (l.mem, &l.index) };
+        let wide = Move { to, from: (l.mem, Some(&l.index)) };
         let var = (lanes.var, name);
         self.pieces(k, lanes, l.width, span, |me, k, piece| {
             let first = offset(k, Some(start), piece, span)?;
@@ -422,17 +419,17 @@ impl Vectorize {
                 None => Tests::default(),
             };
             let (Some(cond), Some(or)) = (tests.cond, l.or) else {
-                return wide.write(k, var, first, l.width, span);
+                return wide.write(k, var, (first, piece), l.width, span);
             };
             k.begin_block();
-            wide.write(k, var, first, l.width, span)?;
+            wide.write(k, var, (first, piece), l.width, span)?;
             let then = k.end_block()?;
             k.begin_block();
             let value = if tests.exact { or } else { l.at };
             repeat(k, (name, LoopKind::Unroll, l.width, span), |k, v| {
                 let lane = offset(k, Some(first), v, span)?;
                 let mut copy = Copies::with(lanes.var, lane);
-                let index = to.1.iter().map(|&e| copy.expr(k, e)).collect::<Result<Args>>()?;
+                let index = side(k, &mut copy, to.1, (piece, v), span)?;
                 let value = copy.expr(k, value)?;
                 k.stmt(StmtKind::Store { mem: to.0, index, value }, span)
             })?;
@@ -540,10 +537,27 @@ struct Tests {
     exact: bool,
 }
 
-/// Between an array and another memory; both indices are over the lanes' variable.
+/// A memory with an index over the lanes' variable, or an array that holds just the lanes of a chunk.
+type Side<'a> = (Mem, Option<&'a [ExprId]>);
+
+/// Between an array and another memory.
 struct Move<'a> {
-    to: (Mem, &'a [ExprId]),
-    from: (Mem, &'a [ExprId]),
+    to: Side<'a>,
+    from: Side<'a>,
+}
+
+/// The index of lane `piece + v` of a chunk.
+fn side(
+    k: &mut KernelBuilder,
+    copy: &mut Copies,
+    index: Option<&[ExprId]>,
+    (piece, v): (ExprId, ExprId),
+    span: Span,
+) -> Result<Args> {
+    match index {
+        Some(index) => index.iter().map(|&e| copy.expr(k, e)).collect(),
+        None => Ok(smallvec![offset(k, Some(piece), v, span)?]),
+    }
 }
 
 impl Move<'_> {
@@ -552,15 +566,15 @@ impl Move<'_> {
         &self,
         k: &mut KernelBuilder,
         (var, name): (LocalId, &str),
-        first: ExprId,
+        (first, piece): (ExprId, ExprId),
         width: i64,
         span: Span,
     ) -> Result<()> {
         repeat(k, (name, LoopKind::Vectorized, width, span), |k, v| {
             let lane = offset(k, Some(first), v, span)?;
             let mut copy = Copies::with(var, lane);
-            let to = self.to.1.iter().map(|&e| copy.expr(k, e)).collect::<Result<Args>>()?;
-            let from = self.from.1.iter().map(|&e| copy.expr(k, e)).collect::<Result<Args>>()?;
+            let to = side(k, &mut copy, self.to.1, (piece, v), span)?;
+            let from = side(k, &mut copy, self.from.1, (piece, v), span)?;
             let value = k.expr(Expr::Element { mem: self.from.0, index: from, or: None }, span)?;
             k.stmt(StmtKind::Store { mem: self.to.0, index: to, value }, span)
         })

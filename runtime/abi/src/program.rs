@@ -91,7 +91,16 @@ pub struct TensorAbi {
 
 impl TensorAbi {
     pub fn new(name: impl Into<String>, mode: Mode, dtype: DType, dims: Vec<IExpr>) -> TensorAbi {
-        TensorAbi { name: name.into(), mode, dtype, dims, strides: None, align: None, base_align: None, packed: None }
+        TensorAbi {
+            name: name.into(),
+            mode,
+            dtype,
+            dims,
+            strides: None,
+            align: None,
+            base_align: None,
+            packed: None,
+        }
     }
 }
 

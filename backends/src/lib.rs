@@ -2,3 +2,10 @@
 
 #[cfg(feature = "cpu")]
 pub mod cpu;
+
+#[cfg(any(feature = "cuda", feature = "musa"))]
+pub mod clike;
+#[cfg(feature = "cuda")]
+pub mod cuda;
+#[cfg(feature = "musa")]
+pub mod musa;

@@ -276,6 +276,7 @@ codes! {
     SHARED_LIMIT = 821, "more shared memory than the target has";
     WARP_WIDTH = 822, "a warp operation wider than the target's warp";
     UNSUPPORTED = 830, "something that this target cannot run";
+    NOT_THREADED = 831, "something of the whole block where code of threads is made";
 
     // 9xx command line and files
     FILE_MISSING = 901, "a file that is not there";

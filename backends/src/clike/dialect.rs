@@ -1,0 +1,29 @@
+//! What differs between vendors of C-like sources: a table and a few words. The only place that picks one.
+
+use super::prelude::{Arithmetic, Entry};
+use pantile_ir::target::{Arch, Backend};
+
+/// A vendor's way to write what this crate emits.
+pub struct Dialect {
+    pub name: &'static str,
+    /// Headers of every source.
+    pub includes: &'static [&'static str],
+    /// Functions laid over the shared ones; the first that fits wins.
+    pub prelude: &'static [Entry],
+    pub arithmetic: Arithmetic,
+    /// Alignment of the dynamic shared arena.
+    pub arena_align: u64,
+    /// The compiler's flag that keeps products and sums apart.
+    pub no_contraction: &'static str,
+}
+
+/// The dialect of an architecture's back end, if this build has it.
+pub fn of(arch: &Arch) -> Option<&'static Dialect> {
+    match arch.backend {
+        #[cfg(feature = "cuda")]
+        Backend::Cuda => Some(&crate::cuda::DIALECT),
+        #[cfg(feature = "musa")]
+        Backend::Musa => Some(&crate::musa::DIALECT),
+        _ => None,
+    }
+}

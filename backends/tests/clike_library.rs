@@ -79,7 +79,8 @@ fn library_becomes_sources() {
                         }
                     }
                     Err(diags) => {
-                        let known = [codes::NOT_THREADED, codes::UNSUPPORTED, codes::WARP_WIDTH, codes::SHARED_LIMIT];
+                        let known =
+                            [codes::NOT_THREADED, codes::UNSUPPORTED, codes::WARP_WIDTH, codes::SHARED_LIMIT];
                         for d in diags.iter() {
                             assert!(known.contains(&d.code), "{stem} {}: {}", case.name, d.message);
                             assert!(!d.help.is_empty(), "{}", d.message);

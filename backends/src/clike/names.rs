@@ -57,8 +57,7 @@ impl Names {
 
     /// Prelude functions end in a type or hold two words; a single trailing `_` keeps users' names apart from them.
     fn fit(&self, wanted: &str) -> String {
-        let clean: String =
-            wanted.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
+        let clean: String = wanted.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
         let clean = clean.trim_matches('_').replace("__", "_");
         let clean = match clean.chars().next() {
             None => "v".to_string(),

@@ -145,7 +145,8 @@ mod tests {
                     let (a, b) = (Range::new(lo, hi), Range::new(dlo, dhi));
                     for &x in all.iter().filter(|x| (lo..=hi).contains(x)) {
                         for y in dlo..=dhi {
-                            let holds = |r: Range, v: i128| assert!((r.lo..=r.hi).contains(&v), "{x} {y} {r:?} {v}");
+                            let holds =
+                                |r: Range, v: i128| assert!((r.lo..=r.hi).contains(&v), "{x} {y} {r:?} {v}");
                             holds(a.plus(b), x + y);
                             holds(a.minus(b), x - y);
                             holds(a.times(b), x * y);

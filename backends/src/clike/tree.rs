@@ -203,15 +203,44 @@ impl C {
 pub enum S {
     Comment(String),
     /// `const T name = init;`
-    Declare { constant: bool, ty: String, name: String, init: Option<C> },
+    Declare {
+        constant: bool,
+        ty: String,
+        name: String,
+        init: Option<C>,
+    },
     /// An array of a thread's own.
-    Array { ty: Ty, name: String, len: u64, align: u64 },
+    Array {
+        ty: Ty,
+        name: String,
+        len: u64,
+        align: u64,
+    },
     /// `=`, or an operator with it
-    Assign { op: &'static str, to: C, value: C },
+    Assign {
+        op: &'static str,
+        to: C,
+        value: C,
+    },
     Do(C),
-    If { cond: C, then: Vec<S>, other: Vec<S> },
-    For { hint: Option<&'static str>, ty: Ty, var: String, lo: C, cond: C, step: C, body: Vec<S> },
-    While { cond: C, body: Vec<S> },
+    If {
+        cond: C,
+        then: Vec<S>,
+        other: Vec<S>,
+    },
+    For {
+        hint: Option<&'static str>,
+        ty: Ty,
+        var: String,
+        lo: C,
+        cond: C,
+        step: C,
+        body: Vec<S>,
+    },
+    While {
+        cond: C,
+        body: Vec<S>,
+    },
     Break,
     Continue,
     Return(C),

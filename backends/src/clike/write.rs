@@ -108,7 +108,8 @@ fn operand(op: &str, child: &C, least: u8) -> u8 {
     let C::Binary(inner, ..) = child else { return least };
     let obscure = |op: &str| matches!(op, "<<" | ">>" | "&" | "|" | "^");
     let mixed = (obscure(op) || obscure(inner)) && (*inner != op || op == "<<" || op == ">>");
-    let logical = op == "||" && *inner == "&&" || op == "==" && level(inner) <= 10 || op == "!=" && level(inner) <= 10;
+    let logical =
+        op == "||" && *inner == "&&" || op == "==" && level(inner) <= 10 || op == "!=" && level(inner) <= 10;
     if mixed || logical { UNARY } else { least }
 }
 

@@ -15,7 +15,13 @@ macro_rules! unary_f32 {
     ($name:literal, $ptx:literal) => {
         Entry::new(
             $name,
-            concat!("FN float ", $name, "(float x) {\n    float r;\n    asm(\"", $ptx, " %0, %1;\" : \"=f\"(r) : \"f\"(x));\n    return r;\n}\n"),
+            concat!(
+                "FN float ",
+                $name,
+                "(float x) {\n    float r;\n    asm(\"",
+                $ptx,
+                " %0, %1;\" : \"=f\"(r) : \"f\"(x));\n    return r;\n}\n"
+            ),
         )
     };
 }
@@ -25,8 +31,17 @@ macro_rules! atomic_half {
         Entry::new(
             $name,
             concat!(
-                "FN float ", $name, "(", $type, " *at, float x) {\n    u16 old;\n    asm volatile(\"", $ptx,
-                " %0, [%1], %2;\" : \"=h\"(old) : \"l\"(at), \"h\"(", $to, "(x)) : \"memory\");\n    return ", $from, "(old);\n}\n"
+                "FN float ",
+                $name,
+                "(",
+                $type,
+                " *at, float x) {\n    u16 old;\n    asm volatile(\"",
+                $ptx,
+                " %0, [%1], %2;\" : \"=h\"(old) : \"l\"(at), \"h\"(",
+                $to,
+                "(x)) : \"memory\");\n    return ",
+                $from,
+                "(old);\n}\n"
             ),
         )
         .needs(&[$from, $to])
@@ -38,7 +53,10 @@ macro_rules! extreme_f32 {
         Entry::new(
             $name,
             concat!(
-                "FN float ", $name, "(float a, float b) {\n    float r;\n    asm(\"", $ptx,
+                "FN float ",
+                $name,
+                "(float a, float b) {\n    float r;\n    asm(\"",
+                $ptx,
                 " %0, %1, %2;\" : \"=f\"(r) : \"f\"(a), \"f\"(b));\n    return r;\n}\n"
             ),
         )

@@ -16,8 +16,17 @@ macro_rules! wide {
         Entry::new(
             $name,
             concat!(
-                "typedef u32 words_", $bytes, " __attribute__((vector_size(", $bytes, ")));\nFN void ", $name,
-                "(void *to, const void *from) { *(words_", $bytes, " *)to = *(const words_", $bytes, " *)from; }\n"
+                "typedef u32 words_",
+                $bytes,
+                " __attribute__((vector_size(",
+                $bytes,
+                ")));\nFN void ",
+                $name,
+                "(void *to, const void *from) { *(words_",
+                $bytes,
+                " *)to = *(const words_",
+                $bytes,
+                " *)from; }\n"
             ),
         )
         .since("mp_31")
@@ -35,7 +44,16 @@ macro_rules! atomic_half {
         Entry::new(
             $name,
             concat!(
-                "FN float ", $name, "(", $type, " *at, float x) { return ", $take, "(atomicAdd((", $vendor, " *)at, ", $make,
+                "FN float ",
+                $name,
+                "(",
+                $type,
+                " *at, float x) { return ",
+                $take,
+                "(atomicAdd((",
+                $vendor,
+                " *)at, ",
+                $make,
                 "(x))); }\n"
             ),
         )
@@ -48,14 +66,22 @@ const PRELUDE: &[Entry] = &[
     wide!("copy_32", "32"),
     wide!("copy_64", "64"),
     wide!("copy_128", "128"),
-    Entry::new("from_f16", "FN float from_f16(f16 x) { return __half2float(*(const __half *)&x); }\n").include("musa_fp16.h"),
+    Entry::new("from_f16", "FN float from_f16(f16 x) { return __half2float(*(const __half *)&x); }\n")
+        .include("musa_fp16.h"),
     Entry::new(
         "to_f16",
         "FN f16 to_f16(float x) {\n    const __half h = __float2half(x);\n    return *(const f16 *)&h;\n}\n",
     )
     .include("musa_fp16.h"),
     atomic_half!("atomic_add_f16", "f16", "__half", "__float2half", "__half2float", "musa_fp16.h"),
-    atomic_half!("atomic_add_bf16", "bf16", "__mt_bfloat16", "__float2bfloat16_rn", "__bfloat162float", "musa_bf16.h"),
+    atomic_half!(
+        "atomic_add_bf16",
+        "bf16",
+        "__mt_bfloat16",
+        "__float2bfloat16_rn",
+        "__bfloat162float",
+        "musa_bf16.h"
+    ),
     Entry::new("shared_barrier", "FN void shared_barrier() { __syncthreads_lm(); }\n").since("mp_31"),
     // There is no trap; a failed assertion stops the kernel.
     Entry::new("stop", "FN void stop() { assert(false); }\n").include("assert.h"),

@@ -48,7 +48,13 @@ impl<'a> Fun<'_, 'a> {
             BinOp::And | BinOp::Or | BinOp::Xor => {
                 let range = if op == BinOp::And { a.range.and(b.range) } else { a.range.or(b.range) };
                 let ty = if b.ty == Ty::I64 { Ty::I64 } else { a.ty };
-                let sign = if op == BinOp::And { "&" } else if op == BinOp::Or { "|" } else { "^" };
+                let sign = if op == BinOp::And {
+                    "&"
+                } else if op == BinOp::Or {
+                    "|"
+                } else {
+                    "^"
+                };
                 let whole = Range::of(elem);
                 let range = if range.within(whole) { range } else { whole };
                 Ok(Val::new(C::binary(sign, a.c, b.c), ty, range))
@@ -190,7 +196,8 @@ pub(super) fn index_op(sign: &'static str, a: Val, b: Val, range: Range) -> Val 
         "*" if zero(&a) || zero(&b) => return Val::index(0),
         _ => {}
     }
-    if let (Some(v), true) = (range.constant(), a.range.constant().is_some() && b.range.constant().is_some()) {
+    if let (Some(v), true) = (range.constant(), a.range.constant().is_some() && b.range.constant().is_some())
+    {
         return Val::index(v as i64);
     }
     let long = a.ty == Ty::I64 || sign != "<<" && b.ty == Ty::I64;

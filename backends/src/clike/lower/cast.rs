@@ -149,7 +149,9 @@ impl<'a> Fun<'_, 'a> {
 
     /// The same bits as a type of the same width.
     pub(super) fn reinterpret(&mut self, v: Val, from: Elem, to: DType) -> Result<Val> {
-        let Elem::D(source) = from else { return Err(self.unsupported("an index has no bits to view".into())) };
+        let Elem::D(source) = from else {
+            return Err(self.unsupported("an index has no bits to view".into()));
+        };
         if source == to {
             return Ok(v);
         }
@@ -160,7 +162,9 @@ impl<'a> Fun<'_, 'a> {
         };
         let word = to.bits();
         let c = match to {
-            DType::F32 => return Ok(Val::of(C::call("__uint_as_float", [C::cast(Ty::U32, bits)]), Elem::F32)),
+            DType::F32 => {
+                return Ok(Val::of(C::call("__uint_as_float", [C::cast(Ty::U32, bits)]), Elem::F32));
+            }
             DType::F64 => {
                 let c = C::call("__longlong_as_double", [C::cast(Ty::I64, bits)]);
                 return Ok(Val::of(c, Elem::D(to)));

@@ -59,6 +59,9 @@ impl<'a> Fun<'_, 'a> {
 
     fn read_local(&self, l: LocalId, elem: Elem) -> Result<Val> {
         let var = self.local(l)?;
+        if var.range == Range::exactly(0) && var.name == "0" {
+            return Ok(Val::index(0));
+        }
         let c = C::name(var.name.clone());
         Ok(if elem.is_integer() { Val::new(c, var.ty, var.range) } else { Val::of(c, elem) })
     }

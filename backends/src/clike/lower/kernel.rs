@@ -63,7 +63,8 @@ pub fn kernel<'a>(cx: &mut Cx<'a>, k: &'a Kernel, symbol: String) -> Result<(Str
     let threads = k.threads.as_ref().map_or(1, Threads::count);
     let mut inner = String::new();
     write::stmts(&mut inner, &body, 1);
-    let mut text = format!("extern \"C\" __global__ void __launch_bounds__({threads})\n{symbol}({list}) {{\n");
+    let mut text =
+        format!("extern \"C\" __global__ void __launch_bounds__({threads})\n{symbol}({list}) {{\n");
     if shared_bytes > 0 {
         let to = cx.dialect.arena_align;
         text += &format!("    extern __shared__ __align__({to}) unsigned char arena[];\n");
@@ -88,7 +89,9 @@ fn exchanges(k: &Kernel) -> bool {
         }
         _ => {}
     });
-    let read = |a: ArgId| k.body.exprs.iter().any(|(_, e)| matches!(e, Expr::Element { mem, .. } if *mem == Mem::Tensor(a)));
+    let read = |a: ArgId| {
+        k.body.exprs.iter().any(|(_, e)| matches!(e, Expr::Element { mem, .. } if *mem == Mem::Tensor(a)))
+    };
     written.into_iter().any(read)
 }
 
@@ -138,16 +141,30 @@ impl<'a> Fun<'_, 'a> {
             end = end.max(at + bytes);
             let name = self.names.take(&b.name);
             let shape: Vec<String> = b.shape.iter().map(u32::to_string).collect();
-            self.push(S::Comment(format!("{name}: {}[{}], bytes {at} to {}", b.elem, shape.join(", "), at + bytes)));
-            let start = if at == 0 { C::name("arena") } else { C::binary("+", C::name("arena"), C::int(at as i64)) };
+            self.push(S::Comment(format!(
+                "{name}: {}[{}], bytes {at} to {}",
+                b.elem,
+                shape.join(", "),
+                at + bytes
+            )));
+            let start =
+                if at == 0 { C::name("arena") } else { C::binary("+", C::name("arena"), C::int(at as i64)) };
             let init = Some(C::Cast(format!("{} *", ty.name()), Box::new(start)));
-            self.push(S::Declare { constant: false, ty: format!("{} *const", ty.name()), name: name.clone(), init });
+            self.push(S::Declare {
+                constant: false,
+                ty: format!("{} *const", ty.name()),
+                name: name.clone(),
+                init,
+            });
             self.buffers.insert(id, Place { name, ty });
         }
         let most = self.cx.arch.facts.shared.max_bytes.as_ref().map(|k| u64::from(k.value));
         match most {
             Some(most) if end > most => {
-                let message = format!("`{}` needs {end} bytes of shared memory, {} has {most}", k.name, self.cx.arch.name);
+                let message = format!(
+                    "`{}` needs {end} bytes of shared memory, {} has {most}",
+                    k.name, self.cx.arch.name
+                );
                 Err(Diagnostic::error(codes::SHARED_LIMIT, k.span, message).help("choose smaller tiles"))
             }
             _ => Ok(end),

@@ -2,9 +2,10 @@
 
 use super::arith::index_op;
 use super::expr::choose;
-use super::{Fun, Place, Result, Val};
+use super::{Fun, Place, Result, Val, is_narrow};
 use crate::clike::range::Range;
 use crate::clike::tree::{C, Ty};
+use pantile_abi::DType;
 use pantile_ir::layout::{Axis, Dim as LayoutDim, Shared};
 use pantile_ir::program::*;
 
@@ -85,7 +86,7 @@ impl<'a> Fun<'_, 'a> {
         }
     }
 
-    pub(super) fn mem_elem(&self, mem: Mem) -> Result<pantile_abi::DType> {
+    pub(super) fn mem_elem(&self, mem: Mem) -> Result<DType> {
         match mem {
             Mem::Tensor(a) => Ok(self.tensor(a)?.elem),
             Mem::Buffer(b) => Ok(self.buffer(b)?.elem),
@@ -215,11 +216,37 @@ impl<'a> Fun<'_, 'a> {
         Ok(at)
     }
 
+    /// A value as memory holds it; what only moves is never converted.
+    fn word(&mut self, e: ExprId, d: DType) -> Result<C> {
+        if !is_narrow(d) || self.shared.contains_key(&e) {
+            return self.expr(e).and_then(|v| self.to_word(v, d));
+        }
+        let body = self.body;
+        match &body.exprs[e] {
+            Expr::Const { bits, .. } => Ok(C::Int((*bits).into(), Ty::I32)),
+            Expr::Select { cond, then, other } => {
+                let cond = self.expr(*cond)?.c;
+                Ok(C::choice(cond, self.word(*then, d)?, self.word(*other, d)?))
+            }
+            Expr::Element { mem, index, or } => {
+                let index = self.subscripts(index)?;
+                let guard = if or.is_some() { self.inside(*mem, &index)? } else { None };
+                let Spot::Whole(place) = self.spot(*mem, &index)? else {
+                    return Err(self.not_threaded("a packed element"));
+                };
+                match (guard, or) {
+                    (Some(guard), Some(or)) => Ok(C::choice(guard, place, self.word(*or, d)?)),
+                    _ => Ok(place),
+                }
+            }
+            _ => self.expr(e).and_then(|v| self.to_word(v, d)),
+        }
+    }
+
     pub(super) fn store(&mut self, mem: Mem, index: &Args, value: ExprId) -> Result<()> {
         let d = self.mem_elem(mem)?;
-        let v = self.expr(value)?;
         let index = self.subscripts(index)?;
-        let word = self.to_word(v, d)?;
+        let word = self.word(value, d)?;
         match self.spot(mem, &index)? {
             Spot::Whole(to) => self.push(crate::clike::tree::S::Assign { op: "=", to, value: word }),
             Spot::Packed { unit, order, at } => {
@@ -250,9 +277,16 @@ fn narrowed(c: C) -> C {
     C::cast(Ty::I32, c)
 }
 
+/// `a + b`, the sums of `b` one by one: `i * n + j + k`, as it is written by hand.
 fn sum(a: Val, b: Val) -> Val {
     let range = a.range.plus(b.range);
-    index_op("+", a, b, range)
+    let alike = a.ty == Ty::I64 || a.range.lo >= 0 && b.range.lo >= 0 && b.ty == Ty::I32 && range.fits_int();
+    match b.c {
+        C::Binary("+", l, r) if alike && a.range != Range::exactly(0) => {
+            Val::new(C::binary("+", C::binary("+", a.c, *l), *r), a.ty, range)
+        }
+        c => index_op("+", a, Val { c, ..b }, range),
+    }
 }
 
 fn product(a: Val, b: Val) -> Val {

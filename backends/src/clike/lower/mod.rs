@@ -152,9 +152,15 @@ impl<'f, 'a> Fun<'f, 'a> {
 
     /// Something that an earlier step should have turned into code of threads.
     fn not_threaded(&self, what: &str) -> Diagnostic {
-        Diagnostic::error(codes::NOT_THREADED, self.span, format!("{what} cannot be written as code of single threads"))
-            .label("this concerns the block as a whole")
-            .help("name threads with `threads` and give each its own part, or choose the target `cpu` or `interp`")
+        Diagnostic::error(
+            codes::NOT_THREADED,
+            self.span,
+            format!("{what} cannot be written as code of single threads"),
+        )
+        .label("this concerns the block as a whole")
+        .help(
+            "name threads with `threads` and give each its own part, or choose the target `cpu` or `interp`",
+        )
     }
 
     fn elem(&self, e: ExprId) -> Result<Elem> {
@@ -182,7 +188,9 @@ impl<'f, 'a> Fun<'f, 'a> {
     /// Defines a local at its first value. An index has 32 bits where its values are known to fit and stay.
     fn define(&mut self, id: LocalId, value: Val) -> Result<()> {
         let local = &self.body.locals[id];
-        let Type::Scalar(elem) = local.ty else { return Err(self.not_threaded(&format!("`{}`", local.name))) };
+        let Type::Scalar(elem) = local.ty else {
+            return Err(self.not_threaded(&format!("`{}`", local.name)));
+        };
         let fixed = local.kind != LocalKind::Var;
         let range = if fixed { value.range } else { Range::of(elem) };
         let ty = match elem {
@@ -202,7 +210,6 @@ impl<'f, 'a> Fun<'f, 'a> {
             self.not_threaded(&format!("`{name}`"))
         })
     }
-
 }
 
 /// The value as one of `ty`: written only where C would not do it alone, or would lose something.

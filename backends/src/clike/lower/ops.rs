@@ -60,7 +60,8 @@ impl<'a> Fun<'_, 'a> {
 
     fn too_wide(&self, what: &str, width: u32) -> Diagnostic {
         let (lanes, _) = self.warp();
-        let message = format!("{what} joins {width} threads, but {} joins {lanes} at most", self.cx.arch.name);
+        let message =
+            format!("{what} joins {width} threads, but {} joins {lanes} at most", self.cx.arch.name);
         Diagnostic::error(codes::WARP_WIDTH, self.span, message)
             .help(format!("give it a width of {lanes} or less, or use a block of one warp"))
     }

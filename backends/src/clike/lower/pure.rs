@@ -54,7 +54,12 @@ impl<'a> Fun<'_, 'a> {
         let set = match assembly {
             Some(_) => {
                 let quoted = text.replace("{r}", "%0").replace('\\', "\\\\").replace('"', "\\\"");
-                format!("    {} r;\n    asm(\"{quoted}\" : \"={}\"(r) : {});\n", word.name(), constraint(out), inputs.join(", "))
+                format!(
+                    "    {} r;\n    asm(\"{quoted}\" : \"={}\"(r) : {});\n",
+                    word.name(),
+                    constraint(out),
+                    inputs.join(", ")
+                )
             }
             None => format!("    const {} r = {text};\n", word.name()),
         };
@@ -98,7 +103,9 @@ fn spelling<'a>(cx: &Cx, def: &'a Intrinsic) -> Option<&'a Spelling> {
     let place = |name: &str| chain.iter().position(|a| a == name);
     let fits = |s: &&Spelling| {
         let end = if s.open_ended { s.to.as_deref() } else { s.to.as_deref().or(Some(&s.from)) };
-        s.backend == cx.arch.backend.name() && place(&s.from).is_some() && end.is_none_or(|t| place(t).is_none_or(|p| p == 0))
+        s.backend == cx.arch.backend.name()
+            && place(&s.from).is_some()
+            && end.is_none_or(|t| place(t).is_none_or(|p| p == 0))
     };
     def.spellings.iter().filter(fits).min_by_key(|s| place(&s.from))
 }

@@ -61,7 +61,9 @@ impl<'a> Fun<'_, 'a> {
 
     fn declare(&mut self, id: LocalId) -> Result<()> {
         let local = &self.body.locals[id];
-        let Type::Scalar(elem) = local.ty else { return Err(self.not_threaded(&format!("`{}`", local.name))) };
+        let Type::Scalar(elem) = local.ty else {
+            return Err(self.not_threaded(&format!("`{}`", local.name)));
+        };
         let v = Val::of(C::int(0), elem);
         let name = self.names.take(&local.name);
         self.push(S::Declare { constant: false, ty: v.ty.name().into(), name: name.clone(), init: None });
@@ -81,7 +83,11 @@ impl<'a> Fun<'_, 'a> {
         let var = self.local(id)?.clone();
         let Type::Scalar(elem) = self.body.locals[id].ty else { return Err(self.not_threaded("a tile")) };
         let own = C::name(var.name.clone());
-        let left = if elem.is_integer() { Val::new(own.clone(), var.ty, var.range) } else { Val::of(own.clone(), elem) };
+        let left = if elem.is_integer() {
+            Val::new(own.clone(), var.ty, var.range)
+        } else {
+            Val::of(own.clone(), elem)
+        };
         let result = self.binary(op.binary(), elem, left, v)?;
         let (op, value) = match result.c {
             C::Binary(sign, a, b) if *a == own => match with_assignment(sign) {
@@ -230,7 +236,9 @@ impl<'a> Fun<'_, 'a> {
 }
 
 fn with_assignment(sign: &str) -> Option<&'static str> {
-    ["+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>="].into_iter().find(|op| op.strip_suffix('=') == Some(sign))
+    ["+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>="]
+        .into_iter()
+        .find(|op| op.strip_suffix('=') == Some(sign))
 }
 
 /// Whether a `break` of this loop stands in its body.

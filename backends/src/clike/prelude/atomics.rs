@@ -74,7 +74,8 @@ fn native(arch: &Arch, op: &str, ty: Ty) -> Option<Function> {
     }
     let same_bits = matches!(op, "add" | "and" | "or" | "xor" | "exchange");
     if ty == Ty::I64 && same_bits && listed(arch, op, DType::U64) {
-        let text = format!("FN i64 atomic_{op}_i64(i64 *at, i64 x) {{ return (i64){name}((u64 *)at, (u64)x); }}\n");
+        let text =
+            format!("FN i64 atomic_{op}_i64(i64 *at, i64 x) {{ return (i64){name}((u64 *)at, (u64)x); }}\n");
         return Some(Function::new(text, &[]));
     }
     if ty == Ty::F64 && op == "exchange" && listed(arch, op, DType::U64) {
@@ -92,9 +93,13 @@ fn compare(arch: &Arch, ty: Ty) -> Option<Function> {
     let head = format!("FN {t} atomic_cas_{tag}({t} *at, {t} expected, {t} x)");
     let body = match ty {
         Ty::I32 | Ty::U32 if listed(arch, "cas", dtype(ty)?) => "atomicCAS(at, expected, x)".to_string(),
-        Ty::I32 if listed(arch, "cas", DType::U32) => "(int)atomicCAS((u32 *)at, (u32)expected, (u32)x)".into(),
+        Ty::I32 if listed(arch, "cas", DType::U32) => {
+            "(int)atomicCAS((u32 *)at, (u32)expected, (u32)x)".into()
+        }
         Ty::U64 if listed(arch, "cas", DType::U64) => "atomicCAS(at, expected, x)".into(),
-        Ty::I64 if listed(arch, "cas", DType::U64) => "(i64)atomicCAS((u64 *)at, (u64)expected, (u64)x)".into(),
+        Ty::I64 if listed(arch, "cas", DType::U64) => {
+            "(i64)atomicCAS((u64 *)at, (u64)expected, (u64)x)".into()
+        }
         _ => return None,
     };
     Some(Function::new(format!("{head} {{ return {body}; }}\n"), &[]))

@@ -37,7 +37,13 @@ pub(super) fn find(style: Arithmetic, family: &str, ty: Ty) -> Option<Function> 
     } else {
         let f = MathFn::from_name(family)?;
         let args: Vec<Id> = (0..f.arity()).collect();
-        let result = if ty == Ty::F32 { emit_f32(&w, f, &args) } else if ty == Ty::F64 { emit_f64(&w, f, &args) } else { None };
+        let result = if ty == Ty::F32 {
+            emit_f32(&w, f, &args)
+        } else if ty == Ty::F64 {
+            emit_f64(&w, f, &args)
+        } else {
+            None
+        };
         (f.arity(), result?)
     };
     let t = ty.name();
@@ -115,7 +121,11 @@ macro_rules! float {
                 self.round($c, "/", $div, a, b)
             }
             fn fma(&self, a: Id, b: Id, c: Id) -> Id {
-                self.call($c, if self.style == Arithmetic::Intrinsics { $fma } else { concat!("fma", $f) }, &[a, b, c])
+                self.call(
+                    $c,
+                    if self.style == Arithmetic::Intrinsics { $fma } else { concat!("fma", $f) },
+                    &[a, b, c],
+                )
             }
             fn sqrt(&self, a: Id) -> Id {
                 self.prelude($c, concat!("root_", $tag), &[a])
@@ -166,7 +176,10 @@ macro_rules! float {
                 self.call($c, $value, &[a])
             }
             fn int_splat(&self, x: i64) -> Id {
-                self.line($int, crate::clike::write::literal(x.into(), if $f == "f" { Ty::I32 } else { Ty::I64 }))
+                self.line(
+                    $int,
+                    crate::clike::write::literal(x.into(), if $f == "f" { Ty::I32 } else { Ty::I64 }),
+                )
             }
             fn int_add(&self, a: Id, b: Id) -> Id {
                 self.line($int, format!("({})(({u}){} + ({u}){})", $int, name(a), name(b), u = $unsigned))
@@ -199,8 +212,34 @@ macro_rules! float {
     };
 }
 
-float!(f32, "float", "int", "u32", "f32", "f", "__fmaf_rn", "__fdiv_rn", "__float_as_int", "__int_as_float", "f", f32_literal);
-float!(f64, "double", "i64", "u64", "f64", "d", "__fma_rn", "__ddiv_rn", "__double_as_longlong", "__longlong_as_double", "", f64_literal);
+float!(
+    f32,
+    "float",
+    "int",
+    "u32",
+    "f32",
+    "f",
+    "__fmaf_rn",
+    "__fdiv_rn",
+    "__float_as_int",
+    "__int_as_float",
+    "f",
+    f32_literal
+);
+float!(
+    f64,
+    "double",
+    "i64",
+    "u64",
+    "f64",
+    "d",
+    "__fma_rn",
+    "__ddiv_rn",
+    "__double_as_longlong",
+    "__longlong_as_double",
+    "",
+    f64_literal
+);
 
 impl Lanes for Writer {
     fn widen(&self, a: Id) -> Id {
@@ -217,5 +256,9 @@ pub fn f32_literal(x: f32) -> String {
 }
 
 pub fn f64_literal(x: f64) -> String {
-    if x.is_finite() { format!("{x:?}") } else { format!("__longlong_as_double((long long)0x{:016x}ull)", x.to_bits()) }
+    if x.is_finite() {
+        format!("{x:?}")
+    } else {
+        format!("__longlong_as_double((long long)0x{:016x}ull)", x.to_bits())
+    }
 }

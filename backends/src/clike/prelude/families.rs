@@ -9,7 +9,9 @@ pub(super) fn find(family: &str, ty: Ty) -> Option<Function> {
     match family {
         "min" | "max" if float => Some(float_extreme(family, ty)),
         "min" | "max" if integer => Some(extreme(family, ty)),
-        "floor_div" | "floor_rem" | "ceil_div" if matches!(ty, Ty::I32 | Ty::I64) => Some(division(family, ty)),
+        "floor_div" | "floor_rem" | "ceil_div" if matches!(ty, Ty::I32 | Ty::I64) => {
+            Some(division(family, ty))
+        }
         "ceil_div" if integer => Some(unsigned_ceil(ty)),
         "abs" if ty.is_signed() && integer => Some(magnitude(ty)),
         "is_nan" if float => Some(one_line("bool", "is_nan", ty, "return x != x;")),
@@ -93,7 +95,9 @@ fn round(ty: Ty) -> Option<Function> {
     let tag = ty.tag();
     let (from, to) = (format!("from_{tag}"), format!("to_{tag}"));
     let narrow = matches!(ty, Ty::F16 | Ty::BF16 | Ty::F8E4M3 | Ty::F8E5M2);
-    narrow.then(|| Function::new(format!("FN float round_{tag}(float x) {{ return {from}({to}(x)); }}\n"), &[&from, &to]))
+    narrow.then(|| {
+        Function::new(format!("FN float round_{tag}(float x) {{ return {from}({to}(x)); }}\n"), &[&from, &to])
+    })
 }
 
 fn shuffle(family: &str, ty: Ty) -> Function {
@@ -135,7 +139,10 @@ fn nearest(from: &str, to: Ty, sat: bool) -> Option<Function> {
         _ => return None,
     };
     if !sat {
-        return Some(Function::new(format!("FN {t} near_{from}_{tag}({f} x) {{ return ({t}){rint}(x); }}\n"), &[]));
+        return Some(Function::new(
+            format!("FN {t} near_{from}_{tag}({f} x) {{ return ({t}){rint}(x); }}\n"),
+            &[],
+        ));
     }
     let bits = 8 * to.bytes();
     // the powers of two that bound the type are exact in both widths

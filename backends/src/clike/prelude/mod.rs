@@ -61,7 +61,8 @@ pub struct Prelude<'a> {
     arch: &'a Arch,
     dialect: &'a Dialect,
     done: BTreeSet<String>,
-    texts: Vec<String>,
+    /// Names and texts, what is needed before what needs it.
+    texts: Vec<(String, String)>,
     includes: BTreeSet<&'static str>,
     made: BTreeMap<String, String>,
 }
@@ -87,14 +88,14 @@ impl<'a> Prelude<'a> {
         self.done.insert(name.to_string());
         let all = f.needs.iter().all(|n| self.need(n));
         self.includes.extend(f.include);
-        self.texts.push(f.text.replace("FN ", "static __device__ __forceinline__ "));
+        self.texts.push((name.to_string(), qualified(&f.text)));
         all
     }
 
     /// A function that belongs to this source alone, as a swizzle or an intrinsic of the text.
     pub fn make(&mut self, name: &str, text: String) {
         if self.made.insert(name.to_string(), text.clone()).is_none() {
-            self.texts.push(text.replace("FN ", "static __device__ __forceinline__ "));
+            self.texts.push((name.to_string(), qualified(&text)));
         }
     }
 
@@ -125,15 +126,23 @@ impl<'a> Prelude<'a> {
         for i in self.dialect.includes.iter().chain(&self.includes) {
             out += &format!("#include <{i}>\n");
         }
-        let functions = self.texts.concat();
+        let mut kept = Vec::new();
+        let mut seen = body.to_string();
+        for (name, text) in self.texts.iter().rev() {
+            // what was asked for may have been simplified away since
+            if word(&seen, name) {
+                seen += text;
+                kept.push(text);
+            }
+        }
         for ty in Ty::ALL {
             if let Some(definition) = ty.definition()
-                && [functions.as_str(), body].iter().any(|t| word(t, ty.name()))
+                && word(&seen, ty.name())
             {
                 out += &format!("typedef {definition} {};\n", ty.name());
             }
         }
-        for text in &self.texts {
+        for text in kept.iter().rev() {
             out += "\n";
             out += text.trim_end();
             out += "\n";
@@ -142,16 +151,22 @@ impl<'a> Prelude<'a> {
     }
 }
 
+fn qualified(text: &str) -> String {
+    text.replace("FN ", "static __device__ __forceinline__ ")
+}
+
 /// Whether a name stands in a text as a word of its own.
 pub fn word(text: &str, name: &str) -> bool {
     let part = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    text.match_indices(name).any(|(i, _)| {
-        !text[..i].ends_with(part) && !text[i + name.len()..].starts_with(part)
-    })
+    text.match_indices(name)
+        .any(|(i, _)| !text[..i].ends_with(part) && !text[i + name.len()..].starts_with(part))
 }
 
 /// Whether some function of the prelude may have this name, on any architecture.
 pub fn may_define(name: &str) -> bool {
     let typed = name.rsplit_once('_').is_some_and(|(_, t)| Ty::ALL.iter().any(|ty| ty.tag() == t));
-    typed || shared::TABLE.iter().any(|e| e.name == name) || name.starts_with("swizzle_") || name.starts_with("copy_")
+    typed
+        || shared::TABLE.iter().any(|e| e.name == name)
+        || name.starts_with("swizzle_")
+        || name.starts_with("copy_")
 }

@@ -9,3 +9,16 @@ pub mod clike;
 pub mod cuda;
 #[cfg(feature = "musa")]
 pub mod musa;
+
+/// The words and tables of the architecture's vendor, if this build has them: the one place that picks.
+#[cfg(any(feature = "cuda", feature = "musa"))]
+fn dialect(arch: &pantile_ir::target::Arch) -> Option<&'static clike::Dialect> {
+    use pantile_ir::target::Backend;
+    match arch.backend {
+        #[cfg(feature = "cuda")]
+        Backend::Cuda => Some(&cuda::DIALECT),
+        #[cfg(feature = "musa")]
+        Backend::Musa => Some(&musa::DIALECT),
+        _ => None,
+    }
+}

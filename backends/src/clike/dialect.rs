@@ -1,7 +1,6 @@
-//! What differs between vendors of C-like sources: a table and a few words. The only place that picks one.
+//! What differs between vendors of C-like sources: a table and a few words.
 
 use super::prelude::{Arithmetic, Entry};
-use pantile_ir::target::{Arch, Backend};
 
 /// A vendor's way to write what this crate emits.
 pub struct Dialect {
@@ -15,15 +14,4 @@ pub struct Dialect {
     pub arena_align: u64,
     /// The compiler's flag that keeps products and sums apart.
     pub no_contraction: &'static str,
-}
-
-/// The dialect of an architecture's back end, if this build has it.
-pub fn of(arch: &Arch) -> Option<&'static Dialect> {
-    match arch.backend {
-        #[cfg(feature = "cuda")]
-        Backend::Cuda => Some(&crate::cuda::DIALECT),
-        #[cfg(feature = "musa")]
-        Backend::Musa => Some(&crate::musa::DIALECT),
-        _ => None,
-    }
 }

@@ -43,7 +43,7 @@ pub struct Source {
 /// Writes the source of a program for the back end of `arch`.
 pub fn emit(program: &Program, arch: &Arch) -> Result<Source, Diagnostics> {
     let one = |d: Diagnostic| Diagnostics::from_iter([d]);
-    let dialect = dialect::of(arch).ok_or_else(|| one(absent(program, arch)))?;
+    let dialect = crate::dialect(arch).ok_or_else(|| one(absent(program, arch)))?;
     if program.stage < Stage::Threaded {
         return Err(one(not_lowered(program)));
     }
@@ -79,7 +79,7 @@ pub fn emit(program: &Program, arch: &Arch) -> Result<Source, Diagnostics> {
 fn absent(program: &Program, arch: &Arch) -> Diagnostic {
     let message = format!("`{}` is no target that sources are written for", arch.name);
     Diagnostic::error(codes::TARGET_ABSENT, program.entry.span, message)
-        .help("choose a `cuda` or `musa` target that this build has")
+        .help("`pantile doctor` lists the targets that this build has")
 }
 
 fn not_lowered(program: &Program) -> Diagnostic {

@@ -88,7 +88,9 @@ impl<'a> Fun<'_, 'a> {
 
     fn shuffle(&mut self, kind: ShuffleKind, value: ExprId, lane: ExprId, width: Option<u32>) -> Result<Val> {
         let (lanes, warp) = self.warp();
+        // of a wider warp only the lanes that a block has can be named
         let width = width.unwrap_or(warp);
+        let width = if self.threads() <= lanes { width.min(lanes) } else { width };
         if width > lanes {
             return Err(self.too_wide("this shuffle", width));
         }

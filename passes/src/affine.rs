@@ -200,6 +200,11 @@ impl Forms {
         Poly::atom(Atom::Opaque(n))
     }
 
+    /// The floor of a quotient by a positive number.
+    pub fn quotient(&mut self, of: Poly, by: i64) -> Poly {
+        self.number(Opaque::Div(of, Poly::constant(by)))
+    }
+
     /// Whether the value is the same whenever it is evaluated while its names stay in sight.
     pub fn stable(&self, body: &Body, p: &Poly) -> bool {
         p.atoms().all(|a| match a {

@@ -2,9 +2,13 @@
 
 pub mod abi;
 pub mod affine;
+mod clean;
 mod copies;
+pub mod guard;
 mod make;
 pub mod pipeline;
 pub mod ranges;
 pub mod reduce;
+pub mod simplify;
+pub mod tidy;
 pub mod vectorize;

@@ -73,6 +73,7 @@ pub struct Pass {
 
 const TILE: Form = Form::Program(Stage::Tile);
 const THREADED: Form = Form::Program(Stage::Threaded);
+const FINAL: Form = Form::Program(Stage::Final);
 
 const fn pass(name: &'static str, from: Form, to: Form, doc: &'static str) -> Pass {
     Pass { name, doc, from, to, family: Family::Everyone, run: None }
@@ -96,6 +97,7 @@ pub const PASSES: &[Pass] = &[
     ),
     pass("verify", TILE, TILE, "checks everything that back ends rely on; changes nothing"),
     pass("abi", TILE, Form::Contract, "describes parameters, grid and conditions for launchers"),
+    threads("simplify", TILE, TILE, crate::simplify::run, "decides what is known, drops what nobody reads"),
     threads(
         "vectorize",
         TILE,
@@ -110,6 +112,14 @@ pub const PASSES: &[Pass] = &[
         crate::reduce::run,
         "folds over threads by shuffles and staging memory",
     ),
+    threads(
+        "guard",
+        THREADED,
+        FINAL,
+        crate::guard::run,
+        "splits loops so that the steady part has no compare",
+    ),
+    threads("tidy", FINAL, FINAL, crate::tidy::run, "the last look: known, dead and empty things are gone"),
     cores("lower", TILE, Form::Llvm, "writes LLVM IR"),
     cores("optimize", Form::Llvm, Form::Llvm, "LLVM's own passes"),
     cores("assemble", Form::Llvm, Form::Assembly, "machine code, shown as assembly"),

@@ -360,14 +360,3 @@ pub fn constant_ranges(k: &Kernel) -> HashMap<LocalId, (i64, i64)> {
     }
     out
 }
-
-/// Locals that some statement of a block gives a value again, after the statement that makes them.
-pub fn assigned(block: &Block) -> HashSet<LocalId> {
-    let mut out = HashSet::new();
-    walk(block, &mut |s| {
-        if let StmtKind::Assign { local, .. } | StmtKind::Update { local, .. } = s.kind {
-            out.insert(local);
-        }
-    });
-    out
-}

@@ -2,7 +2,9 @@
 
 use crate::affine::{Atom, Forms, Poly};
 use crate::ranges::Facts;
+use pantile_ir::builder::{Exprs, KernelBuilder, Result};
 use pantile_ir::program::*;
+use pantile_ir::span::Span;
 use pantile_ir::target::{Access, Fact, Mark};
 use std::collections::{BTreeMap, HashSet};
 
@@ -197,6 +199,15 @@ fn row_major(dims: &[Poly]) -> Option<Vec<Poly>> {
 pub enum Extent {
     Of(ExprId),
     Known(i64),
+}
+
+impl Extent {
+    pub fn value(self, k: &mut KernelBuilder, span: Span) -> Result<ExprId> {
+        match self {
+            Extent::Of(e) => Ok(e),
+            Extent::Known(n) => k.constant_at(Elem::Index, n as u64, span),
+        }
+    }
 }
 
 pub fn extents(k: &Kernel, mem: Mem) -> Vec<Extent> {

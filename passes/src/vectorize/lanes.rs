@@ -1,6 +1,6 @@
 //! One statement over lanes: its wide loads, its arithmetic lane by lane, its wide store.
 
-use super::fit::{Extent, Lanes, extents, holds};
+use super::fit::{Lanes, extents, holds};
 use super::{Vectorize, both, index, repeat};
 use crate::affine::{Atom, Poly};
 use crate::copies::Copies;
@@ -452,10 +452,7 @@ impl Vectorize {
         let last = l.index.len().saturating_sub(1);
         for (axis, (&e, extent)) in l.index.iter().zip(all).enumerate() {
             let at = Copies::with(var, first).expr(k, e)?;
-            let extent = match extent {
-                Extent::Of(e) => e,
-                Extent::Known(n) => index(k, n, span)?,
-            };
+            let extent = extent.value(k, span)?;
             let zero = index(k, 0, span)?;
             let low = k.expr(Expr::Binary(BinOp::Ge, at, zero), span)?;
             let (end, op) = if axis == last {

@@ -12,7 +12,7 @@
 mod fit;
 mod lanes;
 
-pub use fit::holds;
+pub use fit::{extents, holds};
 
 use crate::copies::{Copies, copyable};
 use crate::pipeline::Cx;

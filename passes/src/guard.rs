@@ -304,7 +304,8 @@ impl Guard {
             Some(e) => e,
             None => hi_e,
         };
-        if !steady.before.is_empty() && !(most && least) {
+        let between = steady.before.is_empty() || (most && least);
+        if !between {
             // above the end where the guards hold beyond it, or where the range is empty
             m = math(k, MathFn::Min, m, hi_e)?;
             let ordered = hi.plus(lo, -1).is_some_and(|d| self.facts.at_least_zero(&d));

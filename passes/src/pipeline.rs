@@ -72,6 +72,7 @@ pub struct Pass {
 }
 
 const TILE: Form = Form::Program(Stage::Tile);
+const SCHEDULED: Form = Form::Program(Stage::Scheduled);
 const THREADED: Form = Form::Program(Stage::Threaded);
 const FINAL: Form = Form::Program(Stage::Final);
 
@@ -98,9 +99,24 @@ pub const PASSES: &[Pass] = &[
     pass("verify", TILE, TILE, "checks everything that back ends rely on; changes nothing"),
     pass("abi", TILE, Form::Contract, "describes parameters, grid and conditions for launchers"),
     threads("simplify", TILE, TILE, crate::simplify::run, "decides what is known, drops what nobody reads"),
+    threads("plan", TILE, SCHEDULED, crate::plan::run, "decides: threads, variants of ops"),
+    threads(
+        "layout",
+        SCHEDULED,
+        SCHEDULED,
+        crate::layout::run,
+        "says where tiles live and which thread holds which element",
+    ),
+    threads(
+        "lower",
+        SCHEDULED,
+        THREADED,
+        crate::lower::run,
+        "turns tiles into registers and shared memory, tile ops into loops of each thread",
+    ),
     threads(
         "vectorize",
-        TILE,
+        THREADED,
         THREADED,
         crate::vectorize::run,
         "neighbouring lanes become one access of a legal width",

@@ -103,6 +103,9 @@ pub struct On {
     /// The architecture that the interpreter takes for its own.
     #[arg(long = "as", value_name = "ARCH")]
     pub as_arch: Option<String>,
+    /// Let the interpreter run what this pass leaves, with `--as` the architecture whose passes run.
+    #[arg(long, value_name = "PASS")]
+    pub after: Option<String>,
 }
 
 /// More threads than any machine has cores; making as many as a slip of the pen asks for takes minutes.

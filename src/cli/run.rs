@@ -109,7 +109,8 @@ pub fn run(args: &Args, session: &mut Session) -> Outcome {
         );
     }
     let targets = args.specialise.files.load(session)?;
-    let target = Target::choose(&args.on.target, args.on.as_arch.as_deref(), &targets)?;
+    let target = Target::choose(&args.on.target, args.on.as_arch.as_deref(), &targets)?
+        .after(args.on.after.as_deref())?;
     for_this_target(args, &target)?;
     if target.backend == Backend::Cpu {
         session.warn_of_cache();
@@ -135,6 +136,7 @@ pub fn run(args: &Args, session: &mut Session) -> Outcome {
         ..RunOptions::default()
     };
     let device = target.device(&options)?;
+    let entry = target.prepare(entry)?;
     let mut seconds = f64::INFINITY;
     for turn in 0..args.repeat {
         if turn > 0 {

@@ -70,7 +70,8 @@ struct Count {
 
 pub fn run(args: &Args, session: &mut Session) -> Outcome {
     let targets = args.targets.load(session)?;
-    let target = Target::choose(&args.on.target, args.on.as_arch.as_deref(), &targets)?;
+    let target = Target::choose(&args.on.target, args.on.as_arch.as_deref(), &targets)?
+        .after(args.on.after.as_deref())?;
     let mut count = Count::default();
     if target.backend == Backend::Cpu {
         session.warn_of_cache();

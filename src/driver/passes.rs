@@ -110,3 +110,33 @@ pub fn find(name: &str, arch: &Arch) -> Result<&'static Pass, Diagnostic> {
         known.join(", ")
     )))
 }
+
+/// The pass of that name, of those that make programs for the architecture.
+pub fn find_run(name: &str, arch: &Arch) -> Result<&'static Pass, Diagnostic> {
+    let runs = || of(arch.backend).filter(|p| p.run.is_some());
+    if let Some(pass) = runs().find(|p| p.name == name) {
+        return Ok(pass);
+    }
+    let known: Vec<&str> = runs().map(|p| p.name).collect();
+    let help = match known.as_slice() {
+        [] => "name an architecture of threads with `--as`, such as sm_80".to_string(),
+        _ => format!("there are {}", known.join(", ")),
+    };
+    let message = format!("no pass `{name}` makes programs for `{}`", arch.name);
+    Err(Diagnostic::error(codes::USAGE, Span::default(), message).help(help))
+}
+
+/// What the passes up to and including one make of a verified program; checked as a user's program is.
+pub fn until(program: Program, arch: &Arch, last: &str) -> Result<Program, Diagnostics> {
+    let mut program = program;
+    for pass in of(arch.backend) {
+        if let Some(run) = pass.run {
+            program = run(program, &Cx { arch })?;
+            if pass.name == last {
+                break;
+            }
+        }
+    }
+    verify(&program, arch)?;
+    Ok(program)
+}

@@ -33,6 +33,8 @@ impl Default for RunOptions {
 pub struct Target {
     pub backend: Backend,
     pub arch: Arch,
+    /// The pass after which the interpreter takes the program; `None` is the program as written.
+    pub after: Option<&'static str>,
 }
 
 impl Target {
@@ -62,7 +64,7 @@ impl Target {
 
     fn interp(as_arch: Option<&str>, targets: &Targets) -> Result<Target, Diagnostic> {
         let arch = targets.arch_for_target(as_arch.unwrap_or("interp"))?.clone();
-        Ok(Target { backend: Backend::Interp, arch })
+        Ok(Target { backend: Backend::Interp, arch, after: None })
     }
 
     /// The richest processor architecture that this machine has.
@@ -83,7 +85,29 @@ impl Target {
             return Err(absent("this build has no CPU back end")
                 .help("build with the feature `cpu-llvm22` or `cpu-llvm19`, or use `--target interp`"));
         }
-        Ok(Target { backend: arch.backend, arch })
+        Ok(Target { backend: arch.backend, arch, after: None })
+    }
+
+    /// The same target, running what a pass leaves: only the interpreter runs every stage.
+    pub fn after(mut self, pass: Option<&str>) -> Result<Target, Diagnostic> {
+        let Some(pass) = pass else { return Ok(self) };
+        if self.backend != Backend::Interp {
+            let message = format!("`--after` is for the interpreter, but this runs on {}", self.describe());
+            return Err(Diagnostic::error(codes::USAGE, Span::default(), message)
+                .help("add `--target interp`, and `--as ARCH` for the architecture whose passes run"));
+        }
+        self.after = Some(super::passes::find_run(pass, &self.arch)?.name);
+        Ok(self)
+    }
+
+    /// The program that this target runs, made out of the one that was written.
+    pub fn prepare(
+        &self,
+        compiled: super::Compiled,
+    ) -> Result<super::Compiled, pantile_ir::diag::Diagnostics> {
+        let Some(pass) = self.after else { return Ok(compiled) };
+        let program = super::passes::until(compiled.program, &self.arch, pass)?;
+        Ok(super::Compiled { program, ..compiled })
     }
 
     /// The device to run on.

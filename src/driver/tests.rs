@@ -47,6 +47,7 @@ pub fn run_case(
         .collect::<Result<Vec<_>, Diagnostic>>()
         .map_err(one)?;
     let device = target.device(&RunOptions::default()).map_err(one)?;
+    let entry = target.prepare(entry)?;
     execute(&entry, &mut args, &device).map_err(RunError::into_diagnostics)?;
     let judge = judge(&args, target, targets);
     let mut ctx = Judge { library, case, entry: &entry, before, target: &judge, search, sources, wide: None };

@@ -1,0 +1,254 @@
+//! `lower`: tiles become registers of threads and shared memory, tile ops become loops of each thread. Obeys the plan
+//! and the layouts; decides nothing. What it leaves has scalars, per-thread arrays, shared memory, loops, and
+//! collectives over thread axes; ordering through shared memory is still the language's own (a statement on all
+//! threads before the next).
+//!
+//! * [`lanes`]: the thread's number as axes, and digits of layouts as runs of them.
+//! * [`nest`]: loops over the elements of one thread; a position is a [`nest::Coord`] an axis.
+//! * [`eval`]: one element of a tile expression at a position.
+//! * [`bounds`]: valid boxes.
+//! * [`store`]: where a tile local lives and how an element is written.
+//! * one file a family of ops: [`memory`], [`product`], [`fold`], [`scan`], [`reducer`], [`stmts`].
+
+mod bounds;
+mod combine;
+mod eval;
+mod fold;
+mod lanes;
+mod memory;
+mod nest;
+mod product;
+mod reducer;
+mod scan;
+mod stmts;
+mod store;
+
+use crate::layout::{Assignment, assign};
+use crate::pipeline::Cx;
+use bounds::{Bound, Ragged};
+use lanes::Lanes;
+use pantile_ir::builder::{Exprs, KernelBuilder, Result};
+use pantile_ir::codes;
+use pantile_ir::diag::{Diagnostic, Diagnostics};
+use pantile_ir::program::*;
+use pantile_ir::span::Span;
+use std::collections::HashMap;
+use store::Storage;
+
+pub fn run(program: Program, cx: &Cx) -> std::result::Result<Program, Diagnostics> {
+    let combines = program.combines.clone();
+    pantile_ir::builder::rewrite(program, Stage::Threaded, |k, stmts| {
+        if is_threaded(k.kernel(), &stmts) {
+            return stmts.into_iter().try_for_each(|s| k.stmt_staged(s.kind, s.span, s.stage));
+        }
+        Lower::kernel(k, cx, &combines, stmts)
+    })
+    .map_err(|d| Diagnostics::from_iter([d]))
+}
+
+/// Nothing of the tile level is in it.
+fn is_threaded(k: &Kernel, stmts: &Block) -> bool {
+    let mut tiles = k.threads.is_none() || k.body.locals.iter().any(|(_, l)| l.ty.is_tile());
+    walk(stmts, &mut |s| {
+        tiles |= match &s.kind {
+            StmtKind::Parallel { .. } | StmtKind::Reducer { .. } => true,
+            StmtKind::For { kind: LoopKind::Pipelined { .. }, .. } => true,
+            StmtKind::Op { op, .. } => {
+                matches!(op, Op::Read { .. } | Op::Write { .. } | Op::Atomic { at: Place::Region(_), .. })
+            }
+            _ => false,
+        };
+    });
+    !tiles
+}
+
+struct Lower<'b, 'c> {
+    k: &'b mut KernelBuilder,
+    combines: &'c pantile_ir::arena::Arena<Combine>,
+    assign: Assignment,
+    lanes: Lanes,
+    store: HashMap<LocalId, Storage>,
+    boxes: HashMap<LocalId, Vec<Bound>>,
+    ragged: HashMap<LocalId, Ragged>,
+    reducers: HashMap<ReducerId, reducer::State>,
+    /// The kernel names its threads: scalar statements are each thread's own.
+    named: bool,
+    /// Inside `parallel`, where each position is one thread's.
+    parallel: bool,
+    /// Positions along the indices of enclosing `parallel`s.
+    running: HashMap<LocalId, nest::Coord>,
+    /// Number of the statement being lowered, as `walk` counts.
+    stmt: usize,
+    next: usize,
+    span: Span,
+    fresh: u32,
+}
+
+impl<'b, 'c> Lower<'b, 'c> {
+    fn kernel(
+        k: &'b mut KernelBuilder,
+        cx: &Cx,
+        combines: &'c pantile_ir::arena::Arena<Combine>,
+        stmts: Block,
+    ) -> Result<()> {
+        let named = k.kernel().threads.is_some();
+        k.kernel_mut().stmts = stmts;
+        let assign = assign(k.kernel(), cx);
+        let ragged = bounds::ragged(k.kernel());
+        let stmts = std::mem::take(&mut k.kernel_mut().stmts);
+        let lanes = Lanes::make(k, &assign)?;
+        let span = k.kernel().span;
+        let mut lower = Lower {
+            k,
+            combines,
+            assign,
+            lanes,
+            store: HashMap::new(),
+            boxes: HashMap::new(),
+            ragged,
+            reducers: HashMap::new(),
+            named,
+            parallel: false,
+            running: HashMap::new(),
+            stmt: 0,
+            next: 0,
+            span,
+            fresh: 0,
+        };
+        lower.block(&stmts)?;
+        let kernel = lower.k.kernel_mut();
+        for id in kernel.body.locals.handles().collect::<Vec<_>>() {
+            let l = &mut kernel.body.locals[id];
+            (l.home, l.layout) = (Home::Open, None);
+        }
+        Ok(())
+    }
+
+    // ---- small builders at the current statement's place
+
+    fn expr(&mut self, e: Expr) -> Result<ExprId> {
+        self.k.expr(e, self.span)
+    }
+
+    fn int(&mut self, n: i64) -> Result<ExprId> {
+        self.k.constant_at(Elem::Index, n as u64, self.span)
+    }
+
+    fn bin(&mut self, op: BinOp, a: ExprId, b: ExprId) -> Result<ExprId> {
+        self.expr(Expr::Binary(op, a, b))
+    }
+
+    fn add(&mut self, a: ExprId, b: ExprId) -> Result<ExprId> {
+        match (self.known(a), self.known(b)) {
+            (Some(0), _) => Ok(b),
+            (_, Some(0)) => Ok(a),
+            _ => self.bin(BinOp::Add, a, b),
+        }
+    }
+
+    fn sub(&mut self, a: ExprId, b: ExprId) -> Result<ExprId> {
+        if self.known(b) == Some(0) { Ok(a) } else { self.bin(BinOp::Sub, a, b) }
+    }
+
+    fn scale(&mut self, a: ExprId, n: u32) -> Result<ExprId> {
+        if n == 1 {
+            return Ok(a);
+        }
+        let n = self.int(n.into())?;
+        self.bin(BinOp::Mul, a, n)
+    }
+
+    fn math(&mut self, f: MathFn, args: &[ExprId]) -> Result<ExprId> {
+        self.expr(Expr::Math { f, approx: false, args: args.into() })
+    }
+
+    fn get(&mut self, l: LocalId) -> Result<ExprId> {
+        self.expr(Expr::Local(l))
+    }
+
+    /// The value of a constant index.
+    fn known(&self, e: ExprId) -> Option<i64> {
+        match self.k.kernel().body.exprs[e] {
+            Expr::Const { elem: Elem::Index, bits } => Some(bits as i64),
+            _ => None,
+        }
+    }
+
+    fn ty(&self, e: ExprId) -> Type {
+        self.k.kernel().body.type_of(e).clone()
+    }
+
+    fn shape(&self, e: ExprId) -> Shape {
+        self.ty(e).shape().into()
+    }
+
+    fn emit(&mut self, kind: StmtKind) -> Result<()> {
+        self.k.stmt(kind, self.span)
+    }
+
+    /// `let name = value`; the value itself where it is a name or constant already.
+    fn bind(&mut self, name: &str, value: ExprId) -> Result<ExprId> {
+        if matches!(
+            self.k.kernel().body.exprs[value],
+            Expr::Local(_) | Expr::Const { .. } | Expr::Dim(_) | Expr::Arg(_)
+        ) {
+            return Ok(value);
+        }
+        let ty = self.ty(value);
+        let local = self.k.local(name, ty, LocalKind::Let, self.span);
+        self.emit(StmtKind::Let { local, value })?;
+        self.get(local)
+    }
+
+    /// `var name = value`
+    fn var(&mut self, name: &str, value: ExprId) -> Result<LocalId> {
+        let ty = self.ty(value);
+        let local = self.k.local(name, ty, LocalKind::Var, self.span);
+        self.emit(StmtKind::Let { local, value })?;
+        Ok(local)
+    }
+
+    /// Statements made by `f`, as a block.
+    fn block_of(&mut self, f: impl FnOnce(&mut Self) -> Result<()>) -> Result<Block> {
+        self.k.begin_block();
+        f(self)?;
+        self.k.end_block()
+    }
+
+    /// `if cond { … }`; nothing around it where there is no condition.
+    fn when(&mut self, cond: Option<ExprId>, f: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
+        let Some(cond) = cond else { return f(self) };
+        let then = self.block_of(f)?;
+        if then.is_empty() {
+            return Ok(());
+        }
+        self.emit(StmtKind::If { cond, then, other: Block::new() })
+    }
+
+    fn both(&mut self, a: Option<ExprId>, b: Option<ExprId>) -> Result<Option<ExprId>> {
+        Ok(match (a, b) {
+            (Some(a), Some(b)) => Some(self.bin(BinOp::LogicalAnd, a, b)?),
+            (a, b) => a.or(b),
+        })
+    }
+
+    fn for_(
+        &mut self,
+        name: &str,
+        kind: LoopKind,
+        lo: ExprId,
+        hi: ExprId,
+        f: impl FnOnce(&mut Self, ExprId) -> Result<()>,
+    ) -> Result<()> {
+        let var = self.k.local(name, Type::INDEX, LocalKind::Loop, self.span);
+        let value = self.get(var)?;
+        let step = self.int(1)?;
+        let body = self.block_of(|s| f(s, value))?;
+        let segments = std::iter::once(Segment::plain(lo, hi, step)).collect();
+        self.emit(StmtKind::For { var, kind, named: Default::default(), segments, carry: Vec::new(), body })
+    }
+
+    fn refuse<T>(&self, message: impl Into<String>, help: &str) -> Result<T> {
+        Err(Diagnostic::error(codes::UNSUPPORTED, self.span, message.into()).help(help))
+    }
+}

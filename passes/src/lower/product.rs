@@ -1,0 +1,167 @@
+//! `@` by multiplying and adding: operands in shared memory, an accumulator tile in each thread's registers, one outer
+//! product a step of K.
+
+use super::Lower;
+use super::bounds::Bound;
+use super::nest::{Coord, Inner};
+use super::store::Storage;
+use crate::layout::digits::{AxisLayout, Place};
+use pantile_ir::builder::{Exprs, Result};
+use pantile_ir::program::*;
+
+/// An operand where any thread reads any element.
+struct Operand {
+    storage: Storage,
+    elem: Elem,
+    transposed: bool,
+    bounds: Vec<Bound>,
+}
+
+impl Lower<'_, '_> {
+    pub fn gemm(
+        &mut self,
+        a: ExprId,
+        b: ExprId,
+        into: LocalId,
+        init: Init,
+        precision: Precision,
+    ) -> Result<()> {
+        if precision == Precision::Tf32 {
+            // fewer bits are allowed, not asked for: full precision keeps every bound
+        }
+        let mut spaces = 0;
+        let a = self.operand(a, "a", &mut spaces)?;
+        let b = self.operand(b, "b", &mut spaces)?;
+        let acc = self.storage(into)?;
+        let axes = acc.axes().to_vec();
+        let elem = self.k.kernel().body.locals[into].ty.elem().unwrap_or(Elem::F32);
+        match init {
+            Init::Accumulate => {}
+            Init::Overwrite => self.clear(&acc, elem)?,
+            Init::When(cond) => {
+                let cond = self.scalar(cond)?;
+                self.when(Some(cond), |s| s.clear(&acc, elem))?;
+            }
+        }
+        if !matches!(init, Init::Accumulate) {
+            self.set_box(into, vec![a.bounds[0], b.bounds[1]])?;
+        }
+        self.outer(&a, &b, &acc, &axes, elem)
+    }
+
+    fn clear(&mut self, acc: &Storage, elem: Elem) -> Result<()> {
+        let zero = self.k.constant_at(elem, 0, self.span)?;
+        self.nest(&acc.axes().to_vec(), Inner::Unroll, &mut |s, at| s.put(acc, at, zero))
+    }
+
+    /// The operand in shared memory: its own place, or a copy.
+    fn operand(&mut self, e: ExprId, name: &str, spaces: &mut usize) -> Result<Operand> {
+        let elem = self.ty(e).elem().unwrap_or(Elem::F32);
+        let (local, transposed) = match self.k.kernel().body.exprs[e] {
+            Expr::Local(l) => (Some(l), false),
+            Expr::Transpose(inner) => match self.k.kernel().body.exprs[inner] {
+                Expr::Local(l) => (Some(l), true),
+                _ => (None, false),
+            },
+            _ => (None, false),
+        };
+        let bounds = self.box_of(e)?;
+        if let Some(l) = local {
+            let storage = self.storage(l)?;
+            if matches!(storage, Storage::Shared { .. } | Storage::Direct { .. }) {
+                return Ok(Operand { storage, elem, transposed, bounds });
+            }
+        }
+        let shape = self.shape(e);
+        let axes = match local {
+            None => {
+                *spaces += 1;
+                self.own_axes(*spaces - 1, &shape)
+            }
+            Some(l) => {
+                let mut axes = self.storage(l)?.axes().to_vec();
+                if transposed {
+                    axes.swap(0, 1);
+                }
+                axes
+            }
+        };
+        let storage = self.new_storage(name, elem, axes.clone(), true)?;
+        self.nest(&axes, Inner::Unroll, &mut |s, at| {
+            let v = s.eval(e, at)?;
+            s.put(&storage, at, v)
+        })?;
+        let bounds = self.named_box(&format!("{name}_n"), bounds)?;
+        Ok(Operand { storage, elem, transposed: false, bounds })
+    }
+
+    fn outer(
+        &mut self,
+        a: &Operand,
+        b: &Operand,
+        acc: &Storage,
+        axes: &[AxisLayout],
+        elem: Elem,
+    ) -> Result<()> {
+        let kn = a.storage.axes()[if a.transposed { 0 } else { 1 }].extent;
+        let k_box = self.intersect(&[a.bounds[1]], &[b.bounds[0]])?[0];
+        let lo = match k_box.lo {
+            Some(lo) => lo,
+            None => self.int(0)?,
+        };
+        let hi = match k_box.hi {
+            Some(hi) => hi,
+            None => self.int(kn.into())?,
+        };
+        let kind = if k_box.is_full() { LoopKind::Serial } else { LoopKind::NoUnroll };
+        let columns = only(axes, 1);
+        let rows = only(axes, 0);
+        self.for_("kk", kind, lo, hi, |s, kk| {
+            let k = Coord::free(kk);
+            let row = s.new_storage("ra", elem, vec![rows[0].clone()], false)?;
+            s.nest(&rows, Inner::Unroll, &mut |s, at| {
+                let v = s.factor(a, [at[0].clone(), k.clone()], elem)?;
+                s.put(&row, &at[..1], v)
+            })?;
+            let column = s.new_storage("rb", elem, vec![columns[0].clone()], false)?;
+            s.nest(&columns, Inner::Unroll, &mut |s, at| {
+                let v = s.factor(b, [k.clone(), at[0].clone()], elem)?;
+                s.put(&column, &at[..1], v)
+            })?;
+            let bounds = [a.bounds[0], b.bounds[1]];
+            s.nest(axes, Inner::Unroll, &mut |s, at| {
+                // an invalid row or column leaves the sum as it is
+                let ok = s.valid(&bounds, at)?;
+                s.when(ok, |s| {
+                    let x = s.load(&row, elem, &at[..1])?;
+                    let y = s.load(&column, elem, &at[1..])?;
+                    let p = s.bin(BinOp::Mul, x, y)?;
+                    s.accumulate(acc, elem, at, p)
+                })
+            })
+        })
+    }
+
+    fn factor(&mut self, o: &Operand, at: [Coord; 2], to: Elem) -> Result<ExprId> {
+        let [i, j] = at;
+        let at = if o.transposed { [j, i] } else { [i, j] };
+        let v = self.load(&o.storage, o.elem, &at)?;
+        self.converted(v, to)
+    }
+
+    fn accumulate(&mut self, acc: &Storage, elem: Elem, at: &[Coord], p: ExprId) -> Result<()> {
+        if let Storage::Scalar { local, .. } = acc {
+            return self.emit(StmtKind::Update { local: *local, op: Update::Add, value: p });
+        }
+        let old = self.load(acc, elem, at)?;
+        let sum = self.bin(BinOp::Add, old, p)?;
+        self.put(acc, at, sum)
+    }
+}
+
+/// One axis of a register tile, for the elements along it.
+fn only(axes: &[AxisLayout], axis: usize) -> Vec<AxisLayout> {
+    let one = axes[axis].clone();
+    debug_assert!(one.digits.iter().all(|d| !matches!(d, Place::Reg(0))));
+    vec![one]
+}

@@ -11,6 +11,7 @@ use pantile_ir::program::*;
 use std::rc::Rc;
 
 /// How one axis of the memory follows the position in the tile.
+#[derive(Clone, Debug)]
 enum Along {
     Fixed(ExprId),
     Span { start: ExprId, tile: usize },
@@ -18,6 +19,7 @@ enum Along {
 }
 
 /// A region ready for addressing.
+#[derive(Clone, Debug)]
 pub struct Window {
     pub mem: Mem,
     axes: Vec<Along>,
@@ -181,6 +183,13 @@ impl Lower<'_, '_> {
         let bounds = if pad.is_some() { self.full(w.shape.len()) } else { w.bounds.clone() };
         if self.assign.direct.contains(&r) {
             let axes = self.assign.locals.get(&r).cloned().unwrap_or_default();
+            let mut w = w;
+            // its place is that of now, whatever becomes of the names in it
+            for axis in &mut w.axes {
+                if let Along::Fixed(e) | Along::Span { start: e, .. } = axis {
+                    *e = self.bind("at", *e)?;
+                }
+            }
             self.store.insert(r, Storage::Direct { window: Rc::new(w), fill, axes });
             return self.set_box(r, bounds);
         }

@@ -231,7 +231,7 @@ impl Lower<'_, '_> {
             let over = self.over(axes.iter().flat_map(AxisLayout::threads));
             return self.across(comb, &acc, &over);
         }
-        self.in_order(comb, inputs, axes, bounds, elems, &mut Vec::new())
+        self.in_order(comb, inputs, axes, bounds, elems, &[])
     }
 
     /// Row-major order over several axes: each line joined before the next.
@@ -242,17 +242,16 @@ impl Lower<'_, '_> {
         axes: &[AxisLayout],
         bounds: &[Bound],
         elems: &[Elem],
-        at: &mut Vec<Coord>,
+        before: &[Coord],
     ) -> Result<Vec<ExprId>> {
-        let (axis, last) = (at.len(), at.len() + 1 == axes.len());
-        let before = at.clone();
+        let (axis, last) = (before.len(), before.len() + 1 == axes.len());
         self.fold_line(comb, elems, &axes[axis], bounds[axis], &mut |s, c| {
-            let mut here = before.clone();
+            let mut here = before.to_vec();
             here.push(c.clone());
             if last {
                 s.eval_all(inputs, &here)
             } else {
-                s.in_order(comb, inputs, axes, bounds, elems, &mut here)
+                s.in_order(comb, inputs, axes, bounds, elems, &here)
             }
         })
     }

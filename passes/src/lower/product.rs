@@ -5,7 +5,8 @@ use super::Lower;
 use super::bounds::Bound;
 use super::nest::{Coord, Inner};
 use super::store::Storage;
-use crate::layout::digits::{AxisLayout, Place};
+use crate::layout::digits::AxisLayout;
+use pantile_abi::DType;
 use pantile_ir::builder::{Exprs, Result};
 use pantile_ir::program::*;
 
@@ -15,6 +16,8 @@ struct Operand {
     elem: Elem,
     transposed: bool,
     bounds: Vec<Bound>,
+    /// Rounded to tf32 before it is multiplied.
+    short: bool,
 }
 
 impl Lower<'_, '_> {
@@ -26,12 +29,11 @@ impl Lower<'_, '_> {
         init: Init,
         precision: Precision,
     ) -> Result<()> {
-        if precision == Precision::Tf32 {
-            // fewer bits are allowed, not asked for: full precision keeps every bound
-        }
         let mut spaces = 0;
-        let a = self.operand(a, "a", &mut spaces)?;
-        let b = self.operand(b, "b", &mut spaces)?;
+        let mut a = self.operand(a, "a", &mut spaces)?;
+        let mut b = self.operand(b, "b", &mut spaces)?;
+        let short = precision == Precision::Tf32;
+        (a.short, b.short) = (short, short);
         let acc = self.storage(into)?;
         let axes = acc.axes().to_vec();
         let elem = self.k.kernel().body.locals[into].ty.elem().unwrap_or(Elem::F32);
@@ -51,7 +53,7 @@ impl Lower<'_, '_> {
 
     fn clear(&mut self, acc: &Storage, elem: Elem) -> Result<()> {
         let zero = self.k.constant_at(elem, 0, self.span)?;
-        self.nest(&acc.axes().to_vec(), Inner::Unroll, &mut |s, at| s.put(acc, at, zero))
+        self.nest(acc.axes(), Inner::Unroll, &mut |s, at| s.put(acc, at, zero))
     }
 
     /// The operand in shared memory: its own place, or a copy.
@@ -69,7 +71,7 @@ impl Lower<'_, '_> {
         if let Some(l) = local {
             let storage = self.storage(l)?;
             if matches!(storage, Storage::Shared { .. } | Storage::Direct { .. }) {
-                return Ok(Operand { storage, elem, transposed, bounds });
+                return Ok(Operand { storage, elem, transposed, bounds, short: false });
             }
         }
         let shape = self.shape(e);
@@ -92,7 +94,7 @@ impl Lower<'_, '_> {
             s.put(&storage, at, v)
         })?;
         let bounds = self.named_box(&format!("{name}_n"), bounds)?;
-        Ok(Operand { storage, elem, transposed: false, bounds })
+        Ok(Operand { storage, elem, transposed: false, bounds, short: false })
     }
 
     fn outer(
@@ -114,8 +116,8 @@ impl Lower<'_, '_> {
             None => self.int(kn.into())?,
         };
         let kind = if k_box.is_full() { LoopKind::Serial } else { LoopKind::NoUnroll };
-        let columns = only(axes, 1);
-        let rows = only(axes, 0);
+        let columns = [axes[1].clone()];
+        let rows = [axes[0].clone()];
         self.for_("kk", kind, lo, hi, |s, kk| {
             let k = Coord::free(kk);
             let row = s.new_storage("ra", elem, vec![rows[0].clone()], false)?;
@@ -146,7 +148,28 @@ impl Lower<'_, '_> {
         let [i, j] = at;
         let at = if o.transposed { [j, i] } else { [i, j] };
         let v = self.load(&o.storage, o.elem, &at)?;
-        self.converted(v, to)
+        let v = self.converted(v, to)?;
+        if o.short { self.tf32(v) } else { Ok(v) }
+    }
+
+    /// Rounded to ten bits of mantissa, to nearest even; infinities and NaNs stay.
+    fn tf32(&mut self, v: ExprId) -> Result<ExprId> {
+        let word = Elem::D(DType::U32);
+        let v = self.bind("full", v)?;
+        let bits = self.expr(Expr::Bits { to: DType::U32, value: v })?;
+        let bits = self.bind("bits", bits)?;
+        let n = |s: &mut Self, n: u64| s.k.constant_at(word, n, s.span);
+        let (kept, one, half, mask, special) =
+            (n(self, 13)?, n(self, 1)?, n(self, 0xfff)?, n(self, 0xffff_e000)?, n(self, 0x7f80_0000)?);
+        let last = self.bin(BinOp::Shr, bits, kept)?;
+        let odd = self.bin(BinOp::And, last, one)?;
+        let up = self.bin(BinOp::Add, half, odd)?;
+        let sum = self.bin(BinOp::Add, bits, up)?;
+        let rounded = self.bin(BinOp::And, sum, mask)?;
+        let rounded = self.expr(Expr::Bits { to: DType::F32, value: rounded })?;
+        let exponent = self.bin(BinOp::And, bits, special)?;
+        let finite = self.bin(BinOp::Ne, exponent, special)?;
+        self.expr(Expr::Select { cond: finite, then: rounded, other: v })
     }
 
     fn accumulate(&mut self, acc: &Storage, elem: Elem, at: &[Coord], p: ExprId) -> Result<()> {
@@ -157,11 +180,4 @@ impl Lower<'_, '_> {
         let sum = self.bin(BinOp::Add, old, p)?;
         self.put(acc, at, sum)
     }
-}
-
-/// One axis of a register tile, for the elements along it.
-fn only(axes: &[AxisLayout], axis: usize) -> Vec<AxisLayout> {
-    let one = axes[axis].clone();
-    debug_assert!(one.digits.iter().all(|d| !matches!(d, Place::Reg(0))));
-    vec![one]
 }

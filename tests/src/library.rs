@@ -157,6 +157,10 @@ impl Kernels {
     /// What the passes of the target's family leave of it; every one is verified.
     pub fn lowered(&mut self, row: usize, arch: &Arch) -> Result<Program, String> {
         let tile = self.tile(row, arch)?;
+        // without the pass from tiles to threads the others only show where they stop
+        if !pipeline::of(arch.backend).any(|p| p.name == "lower") {
+            return Err("the passes do not lead to a final program yet".into());
+        }
         let cx = pipeline::Cx { arch };
         let last = pipeline::run(tile, &cx, |_, p| verify(p, arch).map(drop)).map_err(|d| told(&d))?;
         match last.stage {

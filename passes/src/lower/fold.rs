@@ -161,7 +161,7 @@ impl Lower<'_, '_> {
     /// Running values at the identity.
     pub fn accumulators(&mut self, comb: Combiner, fold: &[Elem]) -> Result<Parts> {
         let start = self.identity(comb, fold)?;
-        start.into_iter().map(|v| self.var("acc", v)).collect()
+        start.into_iter().map(|v| self.var("part", v)).collect()
     }
 
     /// `acc = comb(acc, value)` where the position is valid.
@@ -203,7 +203,7 @@ impl Lower<'_, '_> {
         if over.is_empty() {
             return Ok(inputs.to_vec());
         }
-        let names: Vec<&str> = acc.iter().map(|_| "all").collect();
+        let names: Vec<&str> = acc.iter().map(|_| "total").collect();
         let op = Op::AllReduce { comb, inputs, over: Over::Axes(over.iter().copied().collect()) };
         let results = self.k.op(op, &names, self.span)?;
         results.into_iter().map(|l| self.get(l)).collect()

@@ -180,6 +180,9 @@ impl Lower<'_, '_> {
             let value = self.fetch(&w, &[], fill)?;
             return self.emit(StmtKind::Let { local: r, value });
         }
+        if matches!(self.k.kernel().body.exprs[fill], Expr::Const { bits: 0, .. }) {
+            self.zeroed.insert(r);
+        }
         let bounds = if pad.is_some() { self.full(w.shape.len()) } else { w.bounds.clone() };
         if self.assign.direct.contains(&r) {
             let axes = self.assign.locals.get(&r).cloned().unwrap_or_default();

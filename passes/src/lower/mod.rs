@@ -32,7 +32,7 @@ use pantile_ir::codes;
 use pantile_ir::diag::{Diagnostic, Diagnostics};
 use pantile_ir::program::*;
 use pantile_ir::span::Span;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use store::Storage;
 
 pub fn run(program: Program, cx: &Cx) -> std::result::Result<Program, Diagnostics> {
@@ -71,6 +71,8 @@ struct Lower<'b, 'c> {
     boxes: HashMap<LocalId, Vec<Bound>>,
     ragged: HashMap<LocalId, Ragged>,
     reducers: HashMap<ReducerId, reducer::State>,
+    /// Tiles that hold zero where they are not valid.
+    zeroed: HashSet<LocalId>,
     /// The kernel names its threads: scalar statements are each thread's own.
     named: bool,
     /// Inside `parallel`, where each position is one thread's.
@@ -107,6 +109,7 @@ impl<'b, 'c> Lower<'b, 'c> {
             boxes: HashMap::new(),
             ragged,
             reducers: HashMap::new(),
+            zeroed: HashSet::new(),
             named,
             parallel: false,
             running: HashMap::new(),

@@ -18,6 +18,8 @@ struct Operand {
     bounds: Vec<Bound>,
     /// Rounded to tf32 before it is multiplied.
     short: bool,
+    /// What is not valid is zero: two such operands need no bound on K.
+    zeroed: bool,
 }
 
 impl Lower<'_, '_> {
@@ -71,7 +73,8 @@ impl Lower<'_, '_> {
         if let Some(l) = local {
             let storage = self.storage(l)?;
             if matches!(storage, Storage::Shared { .. } | Storage::Direct { .. }) {
-                return Ok(Operand { storage, elem, transposed, bounds, short: false });
+                let zeroed = self.zeroed.contains(&l);
+                return Ok(Operand { storage, elem, transposed, bounds, short: false, zeroed });
             }
         }
         let shape = self.shape(e);
@@ -88,13 +91,19 @@ impl Lower<'_, '_> {
                 axes
             }
         };
+        let bounds = self.named_box(&format!("{name}_n"), bounds)?;
         let storage = self.new_storage(name, elem, axes.clone(), true)?;
+        let zero = self.k.constant_at(elem, 0, self.span)?;
         self.nest(&axes, Inner::Unroll, &mut |s, at| {
+            let ok = s.valid(&bounds, at)?;
             let v = s.eval(e, at)?;
+            let v = match ok {
+                Some(cond) => s.expr(Expr::Select { cond, then: v, other: zero })?,
+                None => v,
+            };
             s.put(&storage, at, v)
         })?;
-        let bounds = self.named_box(&format!("{name}_n"), bounds)?;
-        Ok(Operand { storage, elem, transposed: false, bounds, short: false })
+        Ok(Operand { storage, elem, transposed: false, bounds, short: false, zeroed: true })
     }
 
     fn outer(
@@ -107,6 +116,7 @@ impl Lower<'_, '_> {
     ) -> Result<()> {
         let kn = a.storage.axes()[if a.transposed { 0 } else { 1 }].extent;
         let k_box = self.intersect(&[a.bounds[1]], &[b.bounds[0]])?[0];
+        let k_box = if a.zeroed && b.zeroed { Bound::default() } else { k_box };
         let lo = match k_box.lo {
             Some(lo) => lo,
             None => self.int(0)?,

@@ -169,7 +169,7 @@ impl Lower<'_, '_> {
         if over.is_empty() {
             return Ok(own.to_vec());
         }
-        let names: Vec<&str> = own.iter().map(|_| "all").collect();
+        let names: Vec<&str> = own.iter().map(|_| "total").collect();
         let over = Over::Axes(over.iter().copied().collect());
         let results = self.k.op(Op::AllReduce { comb: state.comb, inputs: own, over }, &names, self.span)?;
         results.into_iter().map(|l| self.get(l)).collect()

@@ -73,6 +73,7 @@ pub struct Pass {
 
 const TILE: Form = Form::Program(Stage::Tile);
 const SCHEDULED: Form = Form::Program(Stage::Scheduled);
+const FINAL: Form = Form::Program(Stage::Final);
 const THREADED: Form = Form::Program(Stage::Threaded);
 const FINAL: Form = Form::Program(Stage::Final);
 
@@ -129,12 +130,14 @@ pub const PASSES: &[Pass] = &[
         "folds over threads by shuffles and staging memory",
     ),
     threads(
-        "guard",
+        "share",
         THREADED,
-        FINAL,
-        crate::guard::run,
-        "splits loops so that the steady part has no compare",
+        THREADED,
+        crate::share::run,
+        "places shared buffers in one arena, padded against bank conflicts",
     ),
+    threads("order", THREADED, FINAL, crate::order::run, "waits where threads meet in memory"),
+    threads("guard", FINAL, FINAL, crate::guard::run, "splits loops so that the steady part has no compare"),
     threads("tidy", FINAL, FINAL, crate::tidy::run, "the last look: known, dead and empty things are gone"),
     cores("lower", TILE, Form::Llvm, "writes LLVM IR"),
     cores("optimize", Form::Llvm, Form::Llvm, "LLVM's own passes"),

@@ -17,3 +17,4 @@ pub mod share;
 pub mod simplify;
 pub mod tidy;
 pub mod vectorize;
+pub mod verify_order;

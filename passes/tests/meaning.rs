@@ -9,10 +9,15 @@ use pantile_ir::program::*;
 use pantile_ir::target::Arch;
 use pantile_ir::verify::verify;
 use pantile_passes::pipeline::{Cx, Run};
-use pantile_passes::{order, reduce, share};
+use pantile_passes::{order, reduce, share, verify_order};
 use support::*;
 
-const PASSES: [(&str, Run); 3] = [("reduce", reduce::run), ("share", share::run), ("order", order::run)];
+const PASSES: [(&str, Run); 4] = [
+    ("reduce", reduce::run),
+    ("share", share::run),
+    ("order", order::run),
+    ("verify-order", verify_order::run),
+];
 
 /// Runs all passes, comparing the tensors after each with those before.
 #[track_caller]

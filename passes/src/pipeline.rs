@@ -73,8 +73,8 @@ pub struct Pass {
 
 const TILE: Form = Form::Program(Stage::Tile);
 const SCHEDULED: Form = Form::Program(Stage::Scheduled);
-const THREADED: Form = Form::Program(Stage::Threaded);
 const FINAL: Form = Form::Program(Stage::Final);
+const THREADED: Form = Form::Program(Stage::Threaded);
 
 const fn pass(name: &'static str, from: Form, to: Form, doc: &'static str) -> Pass {
     Pass { name, doc, from, to, family: Family::Everyone, run: None }
@@ -129,13 +129,16 @@ pub const PASSES: &[Pass] = &[
         "folds over threads by shuffles and staging memory",
     ),
     threads(
-        "guard",
+        "share",
         THREADED,
-        FINAL,
-        crate::guard::run,
-        "splits loops so that the steady part has no compare",
+        THREADED,
+        crate::share::run,
+        "places shared buffers in one arena, padded against bank conflicts",
     ),
+    threads("order", THREADED, FINAL, crate::order::run, "waits where threads meet in memory"),
+    threads("guard", FINAL, FINAL, crate::guard::run, "splits loops so that the steady part has no compare"),
     threads("tidy", FINAL, FINAL, crate::tidy::run, "the last look: known, dead and empty things are gone"),
+    threads("verify-order", FINAL, FINAL, crate::verify_order::run, "replays the barriers; changes nothing"),
     cores("lower", TILE, Form::Llvm, "writes LLVM IR"),
     cores("optimize", Form::Llvm, Form::Llvm, "LLVM's own passes"),
     cores("assemble", Form::Llvm, Form::Assembly, "machine code, shown as assembly"),

@@ -3,6 +3,7 @@
 //! **Sections.** While no enclosing statement is divergent, each statement (and each evaluation of a loop's
 //! condition) begins a new section: what it touches is ordered after everything before it. A condition or bound that
 //! varies over lanes makes its whole statement one section. Loops whose lanes differ run in lock step under masks.
+//! At stage `final` only a barrier begins a new section of threads: all order is written out there.
 
 use super::agent::{Agent, Ctx, LaneKind};
 use super::cx::Cx;
@@ -71,8 +72,12 @@ impl<'p> Cx<'_, 'p> {
         if self.agent.top().divergent == 0 {
             let epoch = self.run.next_epoch()?;
             self.agent.epoch = epoch;
-            self.agent.section = epoch;
-            self.agent.barriers.clear();
+            let waits = matches!(&stmt.kind, StmtKind::Op { op: Op::Barrier { .. }, .. });
+            let explicit = self.run.program.stage == Stage::Final && self.run.kernel.threads.is_some();
+            if !explicit || waits || self.agent.section < self.run.block_epoch {
+                self.agent.section = epoch;
+                self.agent.barriers.clear();
+            }
         }
         Ok(())
     }

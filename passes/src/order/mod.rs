@@ -1,0 +1,406 @@
+//! Explicit order: barriers where threads meet in memory, as few as the text's order needs.
+//!
+//! The text is walked with what was touched since the last barrier. A *unit* is a statement that the block reaches
+//! together; what stands under control that differs between threads belongs to the unit around it. Before a unit that
+//! clashes with something pending comes a barrier, of warps where all that clash are in one warp. A loop's body is
+//! walked on until a step needs nothing for the step before; what is pending from before a loop waits in front of it.
+//! What ops touch is asked of [`pantile_ir::effects`] alone.
+
+mod conflict;
+mod env;
+mod value;
+
+pub(crate) use env::Env;
+
+pub use crate::make::Make;
+use crate::pipeline::Cx;
+use conflict::{Reach, Touch, clash, reach};
+use pantile_ir::builder::{KernelBuilder, Result, Rewrite, rewrite};
+use pantile_ir::diag::Diagnostics;
+use pantile_ir::effects::{Ctx, Obj, Part, Sync, stmt_effects, sync};
+use pantile_ir::program::*;
+use pantile_ir::verify::{KernelInfo, Level, verify};
+use std::collections::HashMap;
+use std::rc::Rc;
+
+/// A unit's loop with more steps than this is not looked at step by step.
+const STEPS: i64 = 16;
+
+pub fn run(program: Program, cx: &Cx) -> std::result::Result<Program, Diagnostics> {
+    let info = verify(&program, cx.arch)?;
+    let warp = cx.arch.facts.threads.warp_size.as_ref().map_or(1, |w| w.value).max(1) as usize;
+    let plans = program.kernels.iter().zip(&info.kernels).map(|((_, k), info)| points(k, info, warp));
+    let plans: Vec<HashMap<usize, Team>> = plans.collect();
+    let mut plans = plans.into_iter();
+    let done = rewrite(program, Stage::Final, |k, stmts| {
+        Insert { points: plans.next().unwrap_or_default(), number: 0 }.stmts(k, stmts)
+    });
+    done.map_err(|d| std::iter::once(d).collect())
+}
+
+struct Insert {
+    points: HashMap<usize, Team>,
+    number: usize,
+}
+
+impl Rewrite for Insert {
+    fn stmt(&mut self, k: &mut KernelBuilder, stmt: Stmt) -> Result<()> {
+        let here = self.points.get(&self.number).copied();
+        self.number += 1;
+        if let Some(team) = here {
+            Make { k, span: stmt.span }
+                .stmt(StmtKind::Op { results: Default::default(), op: Op::Barrier { team } })?;
+        }
+        self.keep(k, stmt)
+    }
+}
+
+/// Statements before which a barrier belongs, by their numbers.
+fn points(k: &Kernel, info: &KernelInfo, warp: usize) -> HashMap<usize, Team> {
+    let env = Env::new(k, info);
+    if env.threads == 1 {
+        return HashMap::new();
+    }
+    let all = Rc::new(vec![true; env.threads]);
+    let mut w = Walk { env, warp, points: HashMap::new(), exits: Vec::new(), aliases: aliases(k), all };
+    let mut pending = Vec::new();
+    w.block(&k.stmts, 0, &mut pending);
+    w.points
+}
+
+/// Shared buffers that have bytes in common.
+fn aliases(k: &Kernel) -> Vec<(BufferId, BufferId)> {
+    let ranges = crate::share::ranges(k);
+    let pairs = ranges.iter().flat_map(|x| ranges.iter().map(move |y| (x, y)));
+    let meet = pairs.filter(|((a, x), (b, y))| a != b && x.start < y.end && y.start < x.end);
+    meet.map(|((a, _), (b, _))| (*a, *b)).collect()
+}
+
+type Pending = Vec<Touch>;
+
+struct Walk<'a> {
+    env: Env<'a>,
+    warp: usize,
+    points: HashMap<usize, Team>,
+    /// What is pending where the open loops are left or continued.
+    exits: Vec<Pending>,
+    aliases: Vec<(BufferId, BufferId)>,
+    all: Rc<Vec<bool>>,
+}
+
+/// Statements of a block and below.
+fn size(stmt: &Stmt) -> usize {
+    1 + stmt.kind.blocks().iter().map(|b| sizes(b)).sum::<usize>()
+}
+
+fn sizes(block: &Block) -> usize {
+    block.iter().map(size).sum()
+}
+
+impl<'a> Walk<'a> {
+    fn block(&mut self, block: &'a Block, mut number: usize, pending: &mut Pending) {
+        for s in block {
+            self.stmt(s, number, pending);
+            number += size(s);
+        }
+    }
+
+    fn together(&self, number: usize) -> bool {
+        self.env.info.stmts.get(number).is_none_or(|u| u.level >= Level::Block)
+    }
+
+    fn stmt(&mut self, s: &'a Stmt, number: usize, pending: &mut Pending) {
+        let inside = s.kind.blocks().iter().any(|b| !b.is_empty()) && self.together(number + 1);
+        match &s.kind {
+            StmtKind::If { then, other, .. } if inside => {
+                self.unit(s, number, pending, false);
+                let mut left = pending.clone();
+                self.block(then, number + 1, &mut left);
+                self.block(other, number + 1 + sizes(then), pending);
+                pending.extend(left);
+                self.env.forget(then);
+                self.env.forget(other);
+            }
+            StmtKind::For { kind, .. } if inside && *kind != LoopKind::Vectorized => {
+                self.unit(s, number, pending, false);
+                self.repeat(s, number, pending);
+            }
+            StmtKind::While { .. } if inside => {
+                self.unit(s, number, pending, false);
+                self.repeat(s, number, pending);
+            }
+            StmtKind::Break | StmtKind::Continue => {
+                if let Some(exit) = self.exits.last_mut() {
+                    exit.extend(pending.iter().cloned());
+                }
+            }
+            _ => {
+                self.unit(s, number, pending, true);
+                self.define(s);
+            }
+        }
+    }
+
+    /// What the statement gives names to.
+    fn define(&mut self, s: &Stmt) {
+        match &s.kind {
+            StmtKind::Let { local, value } | StmtKind::Assign { local, value } => {
+                let mut v = self.env.eval(*value);
+                if v.is_none() {
+                    v = self.env.open(*value);
+                }
+                self.env.set(*local, v);
+            }
+            StmtKind::Update { local, .. } => {
+                self.env.set(*local, None);
+            }
+            _ => s.kind.blocks().iter().for_each(|b| self.env.forget(b)),
+        }
+    }
+
+    fn repeat(&mut self, s: &'a Stmt, number: usize, pending: &mut Pending) {
+        let (body, step) = match &s.kind {
+            StmtKind::For { segments, body, .. } => {
+                let step = segments.iter().map(|g| self.env.eval(g.step).and_then(|v| v.constant()));
+                (body, step.reduce(|a, b| if a == b { a } else { None }).flatten())
+            }
+            StmtKind::While { body, .. } => (body, None),
+            _ => return,
+        };
+        self.env.forget(body);
+        let start = match &s.kind {
+            StmtKind::For { var, named, .. } => {
+                named.iter().for_each(|&l| self.env.set(l, None));
+                let first = self.env.symbol("i");
+                self.env.set(*var, first.clone());
+                first
+            }
+            _ => None,
+        };
+        self.exits.push(Pending::new());
+        // a step alone, then the next one after it, one step or any number of them later
+        let mut end = Pending::new();
+        self.block(body, number + 1, &mut end);
+        for any in [false, true] {
+            if any && !self.free(body, number + 1) {
+                break;
+            }
+            self.next(s, body, &start, step, any);
+            let mut again = end.clone();
+            again.extend(self.exits.last().cloned().unwrap_or_default());
+            self.block(body, number + 1, &mut again);
+            end = again;
+        }
+        // what waits from before the loop
+        self.next(s, body, &start, Some(0), false);
+        let before = self.points.clone();
+        let mut first = pending.clone();
+        self.block(body, number + 1, &mut first);
+        if self.points != before {
+            let block = self.points.iter().any(|(n, t)| before.get(n) != Some(t) && *t == Team::Block);
+            self.points = before;
+            self.wait(number, if block { Team::Block } else { Team::Warp }, pending);
+        }
+        pending.extend(end);
+        pending.extend(self.exits.pop().unwrap_or_default());
+        unique(pending);
+        self.env.forget(body);
+    }
+
+    /// Whether a way through the block meets no barrier of the block.
+    fn free(&self, block: &Block, mut number: usize) -> bool {
+        block.iter().all(|s| {
+            let at = number;
+            number += size(s);
+            if self.points.get(&at) == Some(&Team::Block) {
+                return false;
+            }
+            match &s.kind {
+                StmtKind::Op { op: Op::Barrier { team: Team::Block }, .. } => false,
+                StmtKind::If { then, other, .. } => {
+                    self.free(then, at + 1) || self.free(other, at + 1 + sizes(then))
+                }
+                _ => true,
+            }
+        }) || jumps(block)
+    }
+
+    fn next(&mut self, s: &Stmt, body: &Block, start: &value::Val, step: Option<i64>, any: bool) {
+        self.env.forget(body);
+        if let StmtKind::For { var, .. } = &s.kind {
+            let v = match step {
+                Some(step) => self.env.later(start, step, any),
+                None => self.env.symbol("i"),
+            };
+            self.env.set(*var, v);
+        }
+    }
+
+    /// A statement that the block reaches together; `deep` with all that stands inside.
+    fn unit(&mut self, s: &'a Stmt, number: usize, pending: &mut Pending, deep: bool) {
+        if let StmtKind::Op { op, .. } = &s.kind
+            && let Some(Sync::Barrier(team)) = sync(op)
+        {
+            return passed(team, pending);
+        }
+        let mut new = Vec::new();
+        self.touches(s, deep, &self.all.clone(), &mut new);
+        match self.points.get(&number) {
+            Some(&team) => passed(team, pending),
+            None => {
+                let worst = pending.iter().flat_map(|a| new.iter().map(move |b| (a, b)));
+                let worst = worst.map(|(a, b)| self.pair(a, b)).max().unwrap_or(Reach::None);
+                match worst {
+                    Reach::None => {}
+                    Reach::Warp => self.wait(number, Team::Warp, pending),
+                    Reach::Block => self.wait(number, Team::Block, pending),
+                }
+            }
+        }
+        // a barrier of warps that was enough before may not be now
+        let far = pending.iter().any(|a| new.iter().any(|b| self.pair(a, b) == Reach::Block));
+        if far {
+            self.wait(number, Team::Block, pending);
+        }
+        pending.extend(new);
+        unique(pending);
+    }
+
+    fn wait(&mut self, number: usize, team: Team, pending: &mut Pending) {
+        if self.points.get(&number) != Some(&Team::Block) {
+            self.points.insert(number, team);
+        }
+        passed(team, pending);
+    }
+
+    fn pair(&self, a: &Touch, b: &Touch) -> Reach {
+        if !clash(a.kind, b.kind) {
+            return Reach::None;
+        }
+        let same = a.obj == b.obj;
+        let alias = match (a.obj, b.obj) {
+            (Obj::Shared(x), Obj::Shared(y)) => self.aliases.contains(&(x, y)),
+            _ => false,
+        };
+        if !same && !alias {
+            return Reach::None;
+        }
+        reach(a, b, same, self.warp)
+    }
+
+    fn touches(&mut self, s: &'a Stmt, deep: bool, mask: &Rc<Vec<bool>>, out: &mut Vec<Touch>) {
+        let ctx = Ctx { kernel: self.env.k, team: None, span: s.span };
+        for a in stmt_effects(&s.kind, &ctx) {
+            if !self.counts(a.obj) {
+                continue;
+            }
+            let index = match &a.part {
+                Part::Element(list) => Some(list.iter().map(|&e| self.env.eval(e)).collect()),
+                Part::Whole | Part::Region(_) => None,
+            };
+            let mask = mask.clone();
+            out.push(Touch { obj: a.obj, index, kind: a.kind, mask, warps_met: false });
+        }
+        if !deep {
+            return;
+        }
+        match &s.kind {
+            StmtKind::If { cond, then, other } => {
+                for (block, no) in [(then, false), (other, true)] {
+                    let may = self.env.may(*cond, no);
+                    let both = Rc::new(mask.iter().zip(may).map(|(&a, b)| a && b).collect());
+                    self.inner(block, &both, out);
+                }
+                self.env.forget(then);
+                self.env.forget(other);
+            }
+            StmtKind::For { var, segments, body, .. } => {
+                self.env.forget(body);
+                let bound = |w: &mut Self, e| w.env.eval(e).and_then(|v| v.constant());
+                let range = match &segments[..] {
+                    [g] => (|| Some((bound(self, g.lo)?, bound(self, g.hi)?, bound(self, g.step)?)))(),
+                    _ => None,
+                };
+                match range {
+                    Some((lo, hi, step)) if step > 0 && (hi - lo) / step <= STEPS => {
+                        let mut i = lo;
+                        while i < hi {
+                            self.env.set(*var, Some(Rc::new(value::Known::number(i))));
+                            self.inner(body, mask, out);
+                            self.env.forget(body);
+                            i += step;
+                        }
+                    }
+                    _ => {
+                        self.env.set(*var, None);
+                        self.inner(body, mask, out);
+                    }
+                }
+                self.env.forget(body);
+            }
+            StmtKind::While { body, .. } => {
+                self.env.forget(body);
+                self.inner(body, mask, out);
+                self.env.forget(body);
+            }
+            kind => {
+                for block in kind.blocks() {
+                    self.inner(block, mask, out);
+                }
+            }
+        }
+    }
+
+    fn inner(&mut self, block: &'a Block, mask: &Rc<Vec<bool>>, out: &mut Vec<Touch>) {
+        for s in block {
+            self.touches(s, true, mask, out);
+            if s.kind.blocks().is_empty() {
+                self.define(s);
+            }
+        }
+    }
+
+    /// Memory that several threads see and that changes.
+    fn counts(&self, obj: Obj) -> bool {
+        match obj {
+            Obj::Shared(_) => true,
+            Obj::Global(arg) => {
+                !matches!(&self.env.k.args[arg].kind, ArgKind::Tensor(t) if t.mode == Mode::In)
+            }
+            _ => false,
+        }
+    }
+}
+
+/// Whether something leaves a loop's step before its end.
+fn jumps(block: &Block) -> bool {
+    let mut found = false;
+    walk(block, &mut |s| found |= matches!(s.kind, StmtKind::Break | StmtKind::Continue));
+    found
+}
+
+fn passed(team: Team, pending: &mut Pending) {
+    match team {
+        Team::Block | Team::Cluster => pending.clear(),
+        Team::Warp => pending.iter_mut().for_each(|t| t.warps_met = true),
+        Team::Group | Team::Named(_) => {}
+    }
+}
+
+/// Without repeats, which walking on a loop makes.
+fn unique(pending: &mut Pending) {
+    let mut kept: Pending = Vec::with_capacity(pending.len());
+    for t in pending.drain(..) {
+        let same = |o: &Touch| {
+            o.obj == t.obj
+                && o.kind == t.kind
+                && o.index == t.index
+                && o.mask == t.mask
+                && o.warps_met == t.warps_met
+        };
+        if !kept.iter().any(same) {
+            kept.push(t);
+        }
+    }
+    *pending = kept;
+}

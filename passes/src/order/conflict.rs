@@ -1,5 +1,6 @@
 //! Whether two accesses of different threads may meet.
 
+use super::radix::Sum;
 use super::value::{Known, STEPS, Val};
 use pantile_ir::effects::{Kind, Obj};
 use std::collections::HashMap;
@@ -11,6 +12,8 @@ pub struct Touch {
     pub obj: Obj,
     /// an index an axis; `None` is the whole object
     pub index: Option<Vec<Val>>,
+    /// The same as sums over thread axes and loops.
+    pub sums: Option<Vec<Option<Sum>>>,
     pub kind: Kind,
     /// threads that may come here
     pub mask: Rc<Vec<bool>>,

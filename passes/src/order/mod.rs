@@ -8,6 +8,7 @@
 
 mod conflict;
 mod env;
+mod radix;
 mod value;
 
 pub(crate) use env::Env;
@@ -62,7 +63,8 @@ fn points(k: &Kernel, info: &KernelInfo, warp: usize) -> HashMap<usize, Team> {
         return HashMap::new();
     }
     let all = Rc::new(vec![true; env.threads]);
-    let mut w = Walk { env, warp, points: HashMap::new(), exits: Vec::new(), aliases: aliases(k), all };
+    let sums = radix::Sums::of(k);
+    let mut w = Walk { env, sums, warp, points: HashMap::new(), exits: Vec::new(), aliases: aliases(k), all };
     let mut pending = Vec::new();
     w.block(&k.stmts, 0, &mut pending);
     w.points
@@ -80,6 +82,7 @@ type Pending = Vec<Touch>;
 
 struct Walk<'a> {
     env: Env<'a>,
+    sums: radix::Sums<'a>,
     warp: usize,
     points: HashMap<usize, Team>,
     /// What is pending where the open loops are left or continued.
@@ -285,6 +288,12 @@ impl<'a> Walk<'a> {
         if !same && !alias {
             return Reach::None;
         }
+        if same && let (Some(x), Some(y)) = (&a.sums, &b.sums) {
+            let (one, near) = self.sums.reach(self.sums.agree(x, y), self.warp);
+            if one || near && a.warps_met {
+                return Reach::None;
+            }
+        }
         reach(a, b, same, self.warp)
     }
 
@@ -298,8 +307,12 @@ impl<'a> Walk<'a> {
                 Part::Element(list) => Some(list.iter().map(|&e| self.env.eval(e)).collect()),
                 Part::Whole | Part::Region(_) => None,
             };
+            let sums = match &a.part {
+                Part::Element(list) => Some(list.iter().map(|&e| self.sums.sum(e)).collect()),
+                Part::Whole | Part::Region(_) => None,
+            };
             let mask = mask.clone();
-            out.push(Touch { obj: a.obj, index, kind: a.kind, mask, warps_met: false });
+            out.push(Touch { obj: a.obj, index, sums, kind: a.kind, mask, warps_met: false });
         }
         if !deep {
             return;

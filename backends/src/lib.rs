@@ -22,3 +22,9 @@ fn dialect(arch: &pantile_ir::target::Arch) -> Option<&'static clike::Dialect> {
         _ => None,
     }
 }
+
+/// How files of an architecture's sources end; `None` where this build writes none for it.
+#[cfg(any(feature = "cuda", feature = "musa"))]
+pub fn source_extension(arch: &pantile_ir::target::Arch) -> Option<&'static str> {
+    dialect(arch).map(|d| d.extension)
+}

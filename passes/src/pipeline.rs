@@ -23,16 +23,19 @@ pub enum Form {
     Program(Stage),
     /// what launchers must know
     Contract,
+    /// C-like source text
+    Code,
     Llvm,
     Assembly,
 }
 
 impl Form {
-    /// How a file of it is called.
+    /// How a file of it is called; of code, where its back end has no name of its own for such files.
     pub const fn extension(self) -> &'static str {
         match self {
             Form::Source | Form::Program(_) => "tile",
             Form::Contract => "json",
+            Form::Code => "c",
             Form::Llvm => "ll",
             Form::Assembly => "s",
         }
@@ -139,6 +142,14 @@ pub const PASSES: &[Pass] = &[
     threads("guard", FINAL, FINAL, crate::guard::run, "splits loops so that the steady part has no compare"),
     threads("tidy", FINAL, FINAL, crate::tidy::run, "the last look: known, dead and empty things are gone"),
     threads("verify-order", FINAL, FINAL, crate::verify_order::run, "replays the barriers; changes nothing"),
+    Pass {
+        name: "source",
+        doc: "writes the source text for the vendor's compiler",
+        from: FINAL,
+        to: Form::Code,
+        family: Family::Threads,
+        run: None,
+    },
     cores("lower", TILE, Form::Llvm, "writes LLVM IR"),
     cores("optimize", Form::Llvm, Form::Llvm, "LLVM's own passes"),
     cores("assemble", Form::Llvm, Form::Assembly, "machine code, shown as assembly"),

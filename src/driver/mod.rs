@@ -4,6 +4,7 @@
 //! prints or ends the process; whatever goes wrong is a diagnostic.
 
 mod arguments;
+pub mod code;
 mod compile;
 #[cfg(feature = "cpu")]
 pub mod cpu;

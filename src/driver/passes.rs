@@ -4,7 +4,7 @@ use pantile_ir::codes;
 use pantile_ir::diag::{Diagnostic, Diagnostics};
 use pantile_ir::elab::{self, Library, Request};
 use pantile_ir::print::print;
-use pantile_ir::program::Program;
+use pantile_ir::program::{Program, Stage};
 use pantile_ir::span::{Sources, Span};
 use pantile_ir::target::Arch;
 use pantile_ir::verify::verify;
@@ -15,6 +15,8 @@ pub use pantile_passes::pipeline::{Form, PASSES, Pass, of};
 pub struct Dump {
     pub pass: &'static Pass,
     pub text: String,
+    /// How a file of it ends.
+    pub extension: &'static str,
 }
 
 /// Runs every pass of the architecture's back end on an entry, and gives what each left.
@@ -41,6 +43,7 @@ pub fn after_specialise(program: &Program, arch: &Arch) -> Result<(Vec<Dump>, Di
         if let Some(run) = pass.run {
             current = std::borrow::Cow::Owned(run(current.into_owned(), &Cx { arch })?);
         }
+        let mut extension = pass.to.extension();
         let text = match (pass.name, pass.to) {
             (_, Form::Source | Form::Program(_)) => {
                 let info = verify(&current, arch)?;
@@ -55,6 +58,11 @@ pub fn after_specialise(program: &Program, arch: &Arch) -> Result<(Vec<Dump>, Di
                 let abi = pantile_passes::abi::describe(program).map_err(|d| Diagnostics::from_iter([d]))?;
                 serde_json::to_string_pretty(&abi).unwrap_or_default() + "\n"
             }
+            (_, Form::Code) => {
+                let source = super::code::source(&current, arch)?;
+                extension = source.extension;
+                source.text
+            }
             (name, Form::Llvm | Form::Assembly) => {
                 if code.is_none() {
                     code = Some(super::native_code(program, arch)?);
@@ -67,7 +75,7 @@ pub fn after_specialise(program: &Program, arch: &Arch) -> Result<(Vec<Dump>, Di
                 }
             }
         };
-        dumps.push(Dump { pass, text });
+        dumps.push(Dump { pass, text, extension });
     }
     Ok((dumps, warnings))
 }
@@ -124,6 +132,21 @@ pub fn find_run(name: &str, arch: &Arch) -> Result<&'static Pass, Diagnostic> {
     };
     let message = format!("no pass `{name}` makes programs for `{}`", arch.name);
     Err(Diagnostic::error(codes::USAGE, Span::default(), message).help(help))
+}
+
+/// What stands after the last pass that leaves the stage.
+pub fn at_stage(program: Program, arch: &Arch, stage: Stage) -> Result<Program, Diagnostics> {
+    let leaves = |p: &&Pass| p.to == Form::Program(stage);
+    match of(arch.backend).filter(|p| p.run.is_some()).filter(leaves).last() {
+        Some(pass) => until(program, arch, pass.name),
+        None if program.stage == stage => Ok(program),
+        None => {
+            let message = format!("nothing is made for `{}` between tile text and code", arch.name);
+            let d = Diagnostic::error(codes::TARGET_ABSENT, program.entry.span, message)
+                .help("later stages exist for architectures of threads, such as sm_80 and mp_31");
+            Err(Diagnostics::from_iter([d]))
+        }
+    }
 }
 
 /// What the passes up to and including one make of a verified program; checked as a user's program is.

@@ -5,6 +5,8 @@ use super::prelude::{Arithmetic, Entry};
 /// A vendor's way to write what this crate emits.
 pub struct Dialect {
     pub name: &'static str,
+    /// How files of it end.
+    pub extension: &'static str,
     /// Headers of every source.
     pub includes: &'static [&'static str],
     /// Functions laid over the shared ones; the first that fits wins.

@@ -4,6 +4,7 @@ use crate::clike::{Arithmetic, Dialect, Entry};
 
 pub const DIALECT: Dialect = Dialect {
     name: "CUDA C++",
+    extension: "cu",
     includes: &[],
     prelude: PRELUDE,
     arithmetic: Arithmetic::Intrinsics,

@@ -4,6 +4,7 @@ use crate::clike::{Arithmetic, Dialect, Entry};
 
 pub const DIALECT: Dialect = Dialect {
     name: "MUSA C++",
+    extension: "mu",
     includes: &["musa_runtime.h"],
     prelude: PRELUDE,
     arithmetic: Arithmetic::Pragma,

@@ -139,7 +139,7 @@ fn passes_are_dumped_by_name_and_read_back() {
         &["there is no pass `lowr`", "specialise, verify, abi"],
         &with(&["--dump-after", "lowr", "-o", "x"]),
     );
-    p.fails(1, &["`lower` does not run for `sm_80`"], &with(&["--dump-after", "lower", "-o", "x"]));
+    p.fails(1, &["`optimize` does not run for `sm_80`"], &with(&["--dump-after", "optimize", "-o", "x"]));
     p.fails(1, &["--output"], &with(&["--dump-after", "all"]));
 }
 

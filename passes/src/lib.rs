@@ -4,6 +4,7 @@ pub mod abi;
 pub mod affine;
 mod clean;
 mod copies;
+pub mod facts;
 pub mod guard;
 pub mod layout;
 mod lower;

@@ -15,6 +15,7 @@ mod report;
 mod run;
 mod targets;
 mod test;
+mod unified;
 
 use clap::{Parser, Subcommand};
 use report::{Failure, Session};

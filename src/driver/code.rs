@@ -48,6 +48,7 @@ pub fn source(program: &Program, arch: &Arch) -> Result<SourceText, Diagnostics>
 #[cfg(not(any(feature = "cuda", feature = "musa")))]
 pub fn source(program: &Program, arch: &Arch) -> Result<SourceText, Diagnostics> {
     let message = format!("`{}` has no source for {}: this build writes none", program.entry.name, arch.name);
-    Err(Diagnostics::from_iter([super::target::absent(&message)
-        .help("build with the feature `cuda` or `musa`")]))
+    Err(Diagnostics::from_iter([
+        super::target::absent(&message).help("build with the feature `cuda` or `musa`")
+    ]))
 }

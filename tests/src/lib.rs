@@ -1,7 +1,6 @@
 //! Machinery of tests that make their own inputs: generated programs, mutated texts, mutated kernels.
 
 pub mod corpus;
-pub mod facts;
 pub mod generate;
 pub mod hot;
 pub mod library;

@@ -7,8 +7,8 @@
 
 use pantile_ir::print::print;
 use pantile_ir::target::{Arch, Targets};
+use pantile_passes::facts::facts;
 use pantile_tests::corpus::root;
-use pantile_tests::facts::facts;
 use pantile_tests::library::{Kernels, Row, kernels};
 use pantile_tests::tidy::renumbered;
 use pantile_tests::vendor;

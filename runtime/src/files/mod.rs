@@ -17,7 +17,7 @@ mod npz;
 mod safetensor;
 mod write;
 
-pub use write::{check_writable, write};
+pub use write::{check_place, check_writable, write};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::host::HostTensor;

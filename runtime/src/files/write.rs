@@ -96,7 +96,7 @@ fn part_of(path: &Path) -> PathBuf {
 }
 
 /// The folder of a file that is to be written is there and takes new files.
-fn check_place(path: &Path) -> Result<()> {
+pub fn check_place(path: &Path) -> Result<()> {
     let refuse = |kind, message: String| Err(Error::new(kind, message));
     let shown = path.display();
     if path.is_dir() {

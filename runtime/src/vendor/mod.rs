@@ -4,11 +4,13 @@
 //! get it. A compiler never runs unless somebody asks for it.
 
 pub mod child;
+mod disassemble;
 pub mod facts;
 mod find;
 pub mod mcc;
 pub mod nvrtc;
 
+pub use disassemble::disassemble;
 pub use facts::{EntryFacts, VendorFacts};
 pub use mcc::Mcc;
 pub use nvrtc::Nvrtc;

@@ -26,7 +26,7 @@ fn programs_of_each_stage() {
     assert!(stage("tile").contains("allreduce"));
     assert!(stage("threaded").contains("shfl_xor"));
     let last = stage("final");
-    assert!(last.contains("seg(") && !last.contains("allreduce("), "{last}");
+    assert!(last.contains("seg(") && !last.contains(" allreduce("), "{last}");
     // what is printed is a program
     p.write("last.tile", &last);
     p.fine(&["check", "last.tile", "--target", "sm_80"]);

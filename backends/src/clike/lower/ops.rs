@@ -32,7 +32,9 @@ impl<'a> Fun<'_, 'a> {
         };
         match results {
             [] => self.push(S::Do(value.c)),
-            [r, ..] if self.locals.contains_key(r) => self.assign(*r, value)?,
+            [r, ..] if self.body.locals[*r].kind == LocalKind::Var && self.locals.contains_key(r) => {
+                self.assign(*r, value)?
+            }
             [r, ..] => self.define(*r, value)?,
         }
         Ok(())

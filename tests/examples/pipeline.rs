@@ -1,0 +1,84 @@
+//! Time from a kernel's text to its source, for every kernel of the library, and of each pass.
+//!
+//! `cargo run --release -p pantile-tests --example pipeline [ARCH] [NAME]`
+#![allow(clippy::print_stdout)]
+
+use pantile_ir::target::{Arch, Targets};
+use pantile_passes::pipeline::{Cx, of};
+use pantile_tests::library::{Kernels, kernels};
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+const RUNS: usize = 5;
+
+fn ms(start: Instant) -> f64 {
+    start.elapsed().as_secs_f64() * 1e3
+}
+
+fn median(mut v: Vec<f64>) -> f64 {
+    v.sort_by(f64::total_cmp);
+    v.get(v.len() / 2).copied().unwrap_or(f64::NAN)
+}
+
+/// Milliseconds by step of one kernel; the last is the source.
+fn steps(all: &mut Kernels, row: usize, arch: &Arch) -> Result<Vec<(&'static str, f64)>, String> {
+    let start = Instant::now();
+    let mut program = all.tile(row, arch)?;
+    let mut out = vec![("specialise and verify", ms(start))];
+    for pass in of(arch.backend) {
+        let Some(run) = pass.run else { continue };
+        let start = Instant::now();
+        program = run(program, &Cx { arch }).map_err(|d| d.iter().map(|d| d.message.clone()).collect::<String>())?;
+        out.push((pass.name, ms(start)));
+    }
+    let start = Instant::now();
+    all.source(&program, arch)?;
+    out.push(("source", ms(start)));
+    Ok(out)
+}
+
+fn main() {
+    let wanted = std::env::args().nth(1).unwrap_or_else(|| "sm_80".into());
+    let only = std::env::args().nth(2);
+    let targets = Targets::shipped();
+    let Some(arch) = targets.arch(&wanted) else { return println!("there is no `{wanted}`") };
+    let mut all = match kernels() {
+        Ok(all) => all,
+        Err(why) => return println!("{why}"),
+    };
+    let mut totals: Vec<(f64, String)> = Vec::new();
+    let mut passes: BTreeMap<&'static str, Vec<f64>> = BTreeMap::new();
+    for row in 0..all.rows.len() {
+        let name = all.rows[row].name.clone();
+        if only.as_ref().is_some_and(|o| !name.contains(o)) {
+            continue;
+        }
+        let mut runs: Vec<Vec<(&'static str, f64)>> = Vec::new();
+        for _ in 0..RUNS {
+            match steps(&mut all, row, arch) {
+                Ok(list) => runs.push(list),
+                Err(why) => {
+                    println!("{name}: {why}");
+                    break;
+                }
+            }
+        }
+        let Some(first) = runs.first() else { continue };
+        let each: Vec<f64> = (0..first.len()).map(|i| median(runs.iter().map(|r| r[i].1).collect())).collect();
+        for ((pass, _), &t) in first.iter().zip(&each) {
+            passes.entry(pass).or_default().push(t);
+        }
+        totals.push((each.iter().sum(), name));
+    }
+    totals.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let at = |p: f64| totals.get(((totals.len() as f64 - 1.0) * p) as usize).map_or(f64::NAN, |t| t.0);
+    println!("{wanted}: text to source, {} kernels, median of {RUNS}", totals.len());
+    println!("  p50 {:.2} ms   p95 {:.2} ms   most {:.2} ms", at(0.5), at(0.95), at(1.0));
+    for (t, name) in totals.iter().rev().take(5) {
+        println!("  {t:8.2} ms  {name}");
+    }
+    for (pass, list) in &passes {
+        let most = list.iter().copied().fold(0.0, f64::max);
+        println!("  {pass:22} sum {:9.2} ms   most {most:8.2} ms", list.iter().sum::<f64>());
+    }
+}

@@ -10,6 +10,7 @@ use super::masks::Mask;
 use super::reducer::ReducerMem;
 use super::rings::Engines;
 use super::roles::{Agent, Crew};
+use super::side::Slopes;
 use super::stmt::LoopEnds;
 use super::uniform::Varying;
 use super::untrusted::Untrusted;
@@ -69,6 +70,7 @@ pub struct Frame<'a, 'c> {
     pub kernel: &'a Kernel,
     pub varying: Varying,
     pub untrusted: Untrusted,
+    pub slopes: Slopes,
     pub machine: &'a Machine,
     pub contract: bool,
     pub words: Ptr<'c>,
@@ -119,6 +121,7 @@ impl<'a, 'c> Frame<'a, 'c> {
             kernel,
             varying: Varying::of(kernel),
             untrusted: Untrusted::of(kernel),
+            slopes: Slopes::of(kernel),
             machine,
             contract: kernel.math == pantile_ir::program::MathMode::Contract,
             words,

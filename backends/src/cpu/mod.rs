@@ -29,12 +29,14 @@ mod reducer;
 mod region;
 mod rings;
 mod roles;
+mod side;
 mod stmt;
 mod threads;
 mod tile;
 mod uniform;
 mod untrusted;
 mod value;
+mod wide;
 
 pub use error::{CpuError, Result};
 pub use jit::Jit;

@@ -40,7 +40,7 @@ impl<'a, 'c> Frame<'a, 'c> {
     // ---- single elements
 
     /// Address of an element that is not packed.
-    fn element_address(&self, mem: Mem, at: &[Int<'c>]) -> Result<(Ptr<'c>, Elem)> {
+    pub fn element_address(&self, mem: Mem, at: &[Int<'c>]) -> Result<(Ptr<'c>, Elem)> {
         match mem {
             Mem::Tensor(id) => {
                 let t = &self.tensors[&id];

@@ -22,6 +22,8 @@ use std::collections::{HashMap, HashSet};
 enum Node<'s> {
     /// run on each thread, one after the other
     Run(Vec<&'s Stmt>),
+    /// run on this many threads at a time
+    Wide(&'s Stmt, u32),
     /// executed once for the block
     Collective(&'s Stmt),
     If {
@@ -98,6 +100,11 @@ impl<'a, 'c> Frame<'a, 'c> {
                 continue;
             }
             let touched = self.touched(s);
+            if let Some(lanes) = self.side_by_side(s).filter(|_| !touched.with_itself()) {
+                close(&mut out, &mut open);
+                out.push(Node::Wide(s, lanes));
+                continue;
+            }
             if open.as_ref().is_some_and(|(_, t)| t.conflicts(&touched)) {
                 close(&mut out, &mut open);
             }
@@ -217,6 +224,8 @@ impl<'a, 'c> Frame<'a, 'c> {
     fn node(&self, node: &Node<'_>) -> Result<()> {
         match node {
             Node::Run(stmts) => self.each_thread(&mut |f| stmts.iter().try_for_each(|s| f.stmt(s))),
+            Node::Wide(s, lanes) if self.masks.borrow().is_empty() => self.each_thread_wide(s, *lanes),
+            Node::Wide(s, _) => self.each_thread(&mut |f| f.stmt(s)),
             Node::Collective(s) if self.in_masks.get() && is_jump(s) => {
                 self.masked_jump(matches!(s.kind, StmtKind::Break));
                 Ok(())
@@ -395,6 +404,10 @@ impl Homes {
                 Node::Run(stmts) => {
                     self.next += 1;
                     stmts.iter().for_each(|s| self.stmt(f, s));
+                }
+                Node::Wide(s, _) => {
+                    self.next += 1;
+                    self.stmt(f, s);
                 }
                 Node::Collective(s) => {
                     self.next += 1;

@@ -3,6 +3,7 @@
 //! A command is a module with an `Args` struct and a `run` function. It gives an [`Exit`], or a [`Failure`] which is
 //! reported here; nothing else prints errors or ends the process.
 
+mod build;
 mod cache;
 mod check;
 mod doctor;
@@ -49,6 +50,7 @@ enum Command {
     Run(Box<run::Args>),
     Test(test::Args),
     Emit(emit::Args),
+    Build(build::Args),
     Explain(explain::Args),
     Targets(targets::Args),
     Doctor(doctor::Args),
@@ -77,6 +79,7 @@ pub fn main() -> ExitCode {
         Command::Check(args) => check::run(&args, &mut session),
         Command::Run(args) => run::run(&args, &mut session),
         Command::Test(args) => test::run(&args, &mut session),
+        Command::Build(args) => build::run(&args, &mut session),
         Command::Emit(args) => emit::run(&args, &mut session),
         Command::Fmt(args) => fmt::run(&args, &mut session),
         Command::Explain(args) => explain::run(&args, &mut session),

@@ -1,13 +1,13 @@
 //! Native code on this machine: built by LLVM or taken from the cache, loaded by the JIT, run on all cores.
 
 use super::execute::{Call, Ran, RunError, Value};
-use super::{Compiled, NativeCode};
+use super::{Compiled, NativeCode, NativeObject};
 use pantile_abi::{CpuEntry, Program};
 use pantile_backends::cpu::{Built, CpuError, Host, Jit, KernelCode, Machine, build};
 use pantile_ir::codes;
 use pantile_ir::diag::{Code, Diagnostic};
 use pantile_ir::print;
-use pantile_ir::program::{Program as IrProgram, walk};
+use pantile_ir::program::{Op, Program as IrProgram, StmtKind, walk};
 use pantile_ir::span::Span;
 use pantile_ir::target::{Arch, Targets};
 use pantile_runtime::cache::{Cache, KeyBuilder};
@@ -158,6 +158,32 @@ pub fn texts(program: &IrProgram, arch: &Arch) -> Result<NativeCode, RunError> {
     let built = build(program, &machine, true).map_err(refusal)?;
     let text = Option::unwrap_or_default;
     Ok(NativeCode { lowered: text(built.lowered), llvm: text(built.llvm), asm: text(built.asm) })
+}
+
+/// The machine code of an entry for programs that call it without this compiler.
+pub fn object(compiled: &Compiled, arch: &Arch) -> Result<NativeObject, RunError> {
+    let machine = Machine::of(arch).map_err(refusal)?;
+    let mut prints = None;
+    for (_, kernel) in compiled.program.kernels.iter() {
+        walk(&kernel.stmts, &mut |s| {
+            if matches!(s.kind, StmtKind::Op { op: Op::Print { .. }, .. }) {
+                prints = Some(s.span);
+            }
+        });
+    }
+    if let Some(span) = prints {
+        return Err(Diagnostic::error(codes::UNSUPPORTED, span, "code built to a file cannot `print`")
+            .help("remove the `print`, or run the kernel with `pantile run`")
+            .into());
+    }
+    let built = build(&compiled.program, &machine, false).map_err(refusal)?;
+    let mut program = compiled.abi.clone();
+    for (abi, code) in program.kernels.iter_mut().zip(built.kernels) {
+        abi.symbol = code.symbol;
+        abi.cpu = Some(code.abi);
+    }
+    let header = pantile_backends::cpu::header(&program, &arch.name);
+    Ok(NativeObject { object: built.object, program, header })
 }
 
 fn refusal(e: CpuError) -> RunError {

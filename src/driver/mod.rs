@@ -41,17 +41,36 @@ pub struct NativeCode {
     pub asm: String,
 }
 
+/// Machine code of an entry for programs that have no compiler.
+pub struct NativeObject {
+    pub object: Vec<u8>,
+    /// The contract, with symbols and what callers of them must know.
+    pub program: pantile_abi::Program,
+    /// The same for C.
+    pub header: String,
+}
+
 /// LLVM IR and assembly of a verified program, where this build has the CPU back end.
 pub fn native_code(program: &Program, arch: &Arch) -> Result<NativeCode, Diagnostics> {
     #[cfg(feature = "cpu")]
     return cpu::texts(program, arch).map_err(RunError::into_diagnostics);
     #[cfg(not(feature = "cpu"))]
-    {
-        let name = &program.entry.name;
-        let d = target::absent(&format!(
-            "`{name}` cannot be compiled for {}: this build has no CPU back end",
-            arch.name
-        ));
-        Err(Diagnostics::from_iter([d]))
-    }
+    Err(no_back_end(program, arch))
+}
+
+/// Machine code of a compiled entry, where this build has the CPU back end.
+pub fn native_object(compiled: &Compiled, arch: &Arch) -> Result<NativeObject, Diagnostics> {
+    #[cfg(feature = "cpu")]
+    return cpu::object(compiled, arch).map_err(RunError::into_diagnostics);
+    #[cfg(not(feature = "cpu"))]
+    Err(no_back_end(&compiled.program, arch))
+}
+
+#[cfg(not(feature = "cpu"))]
+fn no_back_end(program: &Program, arch: &Arch) -> Diagnostics {
+    let name = &program.entry.name;
+    Diagnostics::from_iter([target::absent(&format!(
+        "`{name}` cannot be compiled for {}: this build has no CPU back end",
+        arch.name
+    ))])
 }

@@ -15,6 +15,7 @@ mod expr;
 mod externs;
 mod frame;
 mod gemm;
+mod header;
 mod jit;
 mod lanes;
 mod machine;
@@ -39,6 +40,7 @@ mod value;
 mod wide;
 
 pub use error::{CpuError, Result};
+pub use header::header;
 pub use jit::Jit;
 pub use machine::{Host, Machine};
 pub use object::{Built, KernelCode, build, identity};

@@ -8,21 +8,19 @@ use pantile_tests::run::{Bench, Outcome, check_one, compile};
 #[track_caller]
 fn agrees(text: &str) {
     let bench = Bench::new();
-    for k in [0, 1, 7, 31, 32, 33, 127, 128, 129, 600, 1024, 1031] {
-        for kind in 0..2 {
-            let dims = [("N", 5), ("K", k)];
-            let p = program_of(&bench, "k", text, &dims, kind).unwrap_or_else(|e| panic!("{e}\n{text}"));
-            let outcome = check_one(&bench, &p);
-            let same = matches!(outcome, Outcome::Same);
-            assert!(same, "K = {k}, data {kind}: {} {}\n{text}", outcome.kind(), outcome.text());
-        }
+    for (k, kind) in [(0, 0), (1, 0), (31, 1), (128, 0), (129, 1), (600, 0), (1031, 1)] {
+        let dims = [("N", 3), ("K", k)];
+        let p = program_of(&bench, "k", text, &dims, kind).unwrap_or_else(|e| panic!("{e}\n{text}"));
+        let outcome = check_one(&bench, &p);
+        let same = matches!(outcome, Outcome::Same);
+        assert!(same, "K = {k}, data {kind}: {} {}\n{text}", outcome.kind(), outcome.text());
     }
 }
 
 /// Vectors of the code as it is written, before LLVM looks for any.
 fn is_wide(text: &str) -> bool {
     let made = compile(&Bench::new(), text, &Request::new("k")).expect("verified");
-    let targets = pantile_ir::target::Targets::builtin();
+    let targets = pantile_ir::target::Targets::shipped();
     let arch = targets.arch_for_target("cpu:x86-64-v4").expect("known");
     let machine = pantile_backends::cpu::Machine::of(arch).expect("complete");
     let built = pantile_backends::cpu::build(&made.program, &machine, true).expect("built");

@@ -28,7 +28,8 @@ fn steps(all: &mut Kernels, row: usize, arch: &Arch) -> Result<Vec<(&'static str
     for pass in of(arch.backend) {
         let Some(run) = pass.run else { continue };
         let start = Instant::now();
-        program = run(program, &Cx { arch }).map_err(|d| d.iter().map(|d| d.message.clone()).collect::<String>())?;
+        program = run(program, &Cx { arch })
+            .map_err(|d| d.iter().map(|d| d.message.clone()).collect::<String>())?;
         out.push((pass.name, ms(start)));
     }
     let start = Instant::now();
@@ -64,7 +65,8 @@ fn main() {
             }
         }
         let Some(first) = runs.first() else { continue };
-        let each: Vec<f64> = (0..first.len()).map(|i| median(runs.iter().map(|r| r[i].1).collect())).collect();
+        let each: Vec<f64> =
+            (0..first.len()).map(|i| median(runs.iter().map(|r| r[i].1).collect())).collect();
         for ((pass, _), &t) in first.iter().zip(&each) {
             passes.entry(pass).or_default().push(t);
         }

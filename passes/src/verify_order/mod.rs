@@ -1,0 +1,68 @@
+//! Replay of a final program: is every meeting of threads in memory ordered by a barrier?
+//!
+//! One block runs with all its threads and without data. Indices and conditions are computed for each thread from
+//! thread numbers, loop variables, constants and sample dims. What depends on data is unknown: an unknown index may be
+//! any of its memory; an unknown condition that the block agrees on goes each way in a run of its own, one that threads
+//! do not agree on lets any thread take either side. The arena remembers by bytes who touched it and after how many
+//! barriers, so that buffers that share bytes are seen to meet.
+//!
+//! Nothing here may ask the ordering pass or use its code: the two have only the table of effects in common.
+
+mod shadow;
+mod steps;
+mod values;
+mod walk;
+
+use crate::pipeline::Cx;
+use pantile_ir::diag::Diagnostics;
+use pantile_ir::program::*;
+use pantile_ir::verify::{KernelInfo, verify};
+use steps::digest;
+use walk::{Machine, Replay};
+
+/// Ways through unknown conditions and trip counts that are tried.
+const PATHS: usize = 64;
+/// What each dim is taken to be, one run each: all rows aligned and many steps, tails everywhere, next to nothing.
+const DIMS: [i64; 3] = [4096, 97, 1];
+
+pub fn run(program: Program, cx: &Cx) -> Result<Program, Diagnostics> {
+    let info = verify(&program, cx.arch)?;
+    for ((_, k), info) in program.kernels.iter().zip(&info.kernels) {
+        kernel(k, info, &Machine::of(cx.arch))?;
+    }
+    Ok(program)
+}
+
+fn kernel(k: &Kernel, info: &KernelInfo, machine: &Machine) -> Result<(), Diagnostics> {
+    let threads = k.threads.as_ref().map_or(1, Threads::count) as usize;
+    let steps = digest(k);
+    if threads == 1 || steps.is_empty() {
+        return Ok(());
+    }
+    for dim in DIMS {
+        let mut script: Vec<(i64, i64)> = Vec::new();
+        let mut dims = false;
+        for _ in 0..PATHS {
+            let mut r = Replay::new(k, info, machine, dim, script);
+            r.start(&steps);
+            if let Some(d) = r.fault {
+                return Err(std::iter::once(*d).collect());
+            }
+            dims |= r.values.dims_asked;
+            // the next way: the last choice that has another side
+            script = r.script;
+            script.truncate(r.at);
+            while script.last().is_some_and(|&(now, last)| now == last) {
+                script.pop();
+            }
+            match script.last_mut() {
+                Some((now, _)) => *now += 1,
+                None => break,
+            }
+        }
+        if !dims {
+            break;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,216 @@
+//! Values of names and expressions, for all threads at once.
+
+use pantile_ir::program::*;
+use std::collections::HashMap;
+use std::rc::Rc;
+
+/// A value that nobody knows.
+pub const OPEN: i64 = i64::MIN;
+
+/// A number for all threads, or one for each.
+#[derive(Clone, Debug)]
+pub enum Val {
+    One(i64),
+    Each(Rc<[i64]>),
+}
+
+impl Val {
+    pub fn at(&self, thread: usize) -> i64 {
+        match self {
+            Val::One(v) => *v,
+            Val::Each(list) => list[thread],
+        }
+    }
+
+    /// Thread by thread, unknown where either is.
+    fn with(&self, other: &Val, f: impl Fn(i64, i64) -> Option<i64>) -> Val {
+        let known = |a: i64, b: i64| if a == OPEN || b == OPEN { OPEN } else { f(a, b).unwrap_or(OPEN) };
+        self.zip(other, known)
+    }
+
+    fn zip(&self, other: &Val, f: impl Fn(i64, i64) -> i64) -> Val {
+        match (self, other) {
+            (Val::One(a), Val::One(b)) => Val::One(f(*a, *b)),
+            (Val::Each(a), Val::One(b)) => Val::Each(a.iter().map(|&a| f(a, *b)).collect()),
+            (Val::One(a), Val::Each(b)) => Val::Each(b.iter().map(|&b| f(*a, b)).collect()),
+            (Val::Each(a), Val::Each(b)) => {
+                Val::Each(a.iter().zip(b.iter()).map(|(&a, &b)| f(a, b)).collect())
+            }
+        }
+    }
+
+    /// `self + n * step`
+    pub fn advanced(&self, n: i64, step: &Val) -> Val {
+        self.with(step, |a, s| a.checked_add(n.checked_mul(s)?))
+    }
+
+    pub fn or(&self, known: i64) -> Val {
+        self.zip(&Val::One(known), |a, k| if a == OPEN { k } else { a })
+    }
+}
+
+pub struct Values<'a> {
+    k: &'a Kernel,
+    pub threads: usize,
+    dim: i64,
+    pub dims_asked: bool,
+    /// by local: its value and when it got it
+    names: Vec<(Val, u64)>,
+    clock: u64,
+    memo: Vec<Option<(Val, u64)>>,
+    /// names that an expression's value hangs on
+    roots: HashMap<ExprId, Rc<[LocalId]>>,
+}
+
+impl<'a> Values<'a> {
+    pub fn new(k: &'a Kernel, threads: usize, dim: i64) -> Self {
+        let names = vec![(Val::One(OPEN), 0); k.body.locals.len()];
+        let memo = vec![None; k.body.exprs.len()];
+        let mut v =
+            Values { k, threads, dim, dims_asked: false, names, clock: 0, memo, roots: HashMap::new() };
+        let mut inner = 1;
+        for &(axis, n) in k.threads.iter().flat_map(|t| t.axes.iter().rev()) {
+            let n = n.max(1) as usize;
+            v.set(axis, Val::Each((0..threads).map(|t| (t / inner % n) as i64).collect()));
+            inner *= n;
+        }
+        k.grid.locals.iter().for_each(|&l| v.set(l, Val::One(0)));
+        v
+    }
+
+    pub fn set(&mut self, l: LocalId, v: Val) {
+        self.clock += 1;
+        self.names[l.index()] = (v, self.clock);
+    }
+
+    pub fn get(&self, l: LocalId) -> Val {
+        self.names[l.index()].0.clone()
+    }
+
+    fn roots(&mut self, e: ExprId) -> Rc<[LocalId]> {
+        if let Some(r) = self.roots.get(&e) {
+            return r.clone();
+        }
+        let mut list = Vec::new();
+        let mut inner = Vec::new();
+        let expr = &self.k.body.exprs[e];
+        match expr {
+            Expr::Local(l) => list.push(*l),
+            // what memory holds is unknown whatever the index is
+            Expr::Element { .. } => {}
+            _ => expr.operands(|o| inner.push(o)),
+        }
+        for o in inner {
+            list.extend(self.roots(o).iter().copied());
+        }
+        list.sort_unstable();
+        list.dedup();
+        let r: Rc<[LocalId]> = list.into();
+        self.roots.insert(e, r.clone());
+        r
+    }
+
+    pub fn eval(&mut self, e: ExprId) -> Val {
+        match &self.k.body.exprs[e] {
+            Expr::Local(l) => return self.get(*l),
+            Expr::Const { elem, bits } if elem.is_integer() || *elem == Elem::BOOL => {
+                return Val::One(*bits as i64);
+            }
+            _ => {}
+        }
+        let roots = self.roots(e);
+        if let Some((v, when)) = &self.memo[e.index()]
+            && roots.iter().all(|l| self.names[l.index()].1 <= *when)
+        {
+            return v.clone();
+        }
+        let v = self.compute(e);
+        self.memo[e.index()] = Some((v.clone(), self.clock));
+        v
+    }
+
+    fn compute(&mut self, e: ExprId) -> Val {
+        let body = &self.k.body;
+        let elem = body.type_of(e).elem();
+        if !elem.is_some_and(|t| t.is_integer() || t == Elem::BOOL) {
+            return Val::One(OPEN);
+        }
+        match &body.exprs[e] {
+            Expr::Dim(_) => {
+                self.dims_asked = true;
+                Val::One(self.dim)
+            }
+            Expr::Arg(_) => Val::One(1),
+            Expr::Cast { value, .. } => self.eval(*value),
+            Expr::Unary(UnOp::Neg, a) => Val::One(0).with(&self.eval(*a), i64::checked_sub),
+            Expr::Unary(UnOp::Not, a) if elem == Some(Elem::BOOL) => {
+                Val::One(1).with(&self.eval(*a), i64::checked_sub)
+            }
+            Expr::Binary(op @ (BinOp::LogicalAnd | BinOp::LogicalOr), a, b) => {
+                let decides = i64::from(*op == BinOp::LogicalOr);
+                let (a, b) = (self.eval(*a), self.eval(*b));
+                a.zip(&b, |a, b| match (a, b) {
+                    _ if a == decides || b == decides => decides,
+                    _ if a == OPEN || b == OPEN => OPEN,
+                    _ => 1 - decides,
+                })
+            }
+            Expr::Binary(op, a, b) => {
+                let (a, b) = (self.eval(*a), self.eval(*b));
+                a.with(&b, |a, b| arithmetic(*op, a, b))
+            }
+            Expr::Select { cond, then, other } => {
+                let (c, a, b) = (self.eval(*cond), self.eval(*then), self.eval(*other));
+                if let Val::One(c) = c {
+                    return match c {
+                        OPEN => Val::One(OPEN),
+                        0 => b,
+                        _ => a,
+                    };
+                }
+                let side = |t: usize| match c.at(t) {
+                    OPEN => OPEN,
+                    0 => b.at(t),
+                    _ => a.at(t),
+                };
+                Val::Each((0..self.threads).map(side).collect())
+            }
+            Expr::Math { f, args, .. } => {
+                let v: Vec<Val> = args.iter().map(|&a| self.eval(a)).collect();
+                match (f, &v[..]) {
+                    (MathFn::Min, [a, b]) => a.with(b, |a, b| Some(a.min(b))),
+                    (MathFn::Max, [a, b]) => a.with(b, |a, b| Some(a.max(b))),
+                    (MathFn::Clamp, [x, lo, hi]) => {
+                        x.with(lo, |x, lo| Some(x.max(lo))).with(hi, |x, hi| Some(x.min(hi)))
+                    }
+                    (MathFn::CeilDiv, [a, b]) => a.with(b, |a, b| (b > 0).then(|| (a + b - 1).div_euclid(b))),
+                    (MathFn::Abs, [a]) => a.with(a, |a, _| a.checked_abs()),
+                    _ => Val::One(OPEN),
+                }
+            }
+            _ => Val::One(OPEN),
+        }
+    }
+}
+
+pub fn arithmetic(op: BinOp, a: i64, b: i64) -> Option<i64> {
+    Some(match op {
+        BinOp::Add => a.checked_add(b)?,
+        BinOp::Sub => a.checked_sub(b)?,
+        BinOp::Mul => a.checked_mul(b)?,
+        BinOp::Div if b > 0 => a.div_euclid(b),
+        BinOp::Rem if b > 0 => a.rem_euclid(b),
+        BinOp::Shl if (0..31).contains(&b) => a.checked_mul(1 << b)?,
+        BinOp::Shr if (0..63).contains(&b) => a >> b,
+        BinOp::And => a & b,
+        BinOp::Or => a | b,
+        BinOp::Xor => a ^ b,
+        BinOp::Eq => i64::from(a == b),
+        BinOp::Ne => i64::from(a != b),
+        BinOp::Lt => i64::from(a < b),
+        BinOp::Le => i64::from(a <= b),
+        BinOp::Gt => i64::from(a > b),
+        BinOp::Ge => i64::from(a >= b),
+        _ => return None,
+    })
+}

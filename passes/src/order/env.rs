@@ -11,7 +11,14 @@ pub struct Env<'a> {
     pub info: &'a KernelInfo,
     pub threads: usize,
     names: HashMap<LocalId, Val>,
-    memo: HashMap<ExprId, Val>,
+    /// when a name got its value
+    when: HashMap<LocalId, u64>,
+    clock: u64,
+    /// values with the time of their making: they hold as long as no name in them got another
+    memo: HashMap<ExprId, (Val, u64)>,
+    roots: HashMap<ExprId, Rc<[LocalId]>>,
+    /// what blocks assign
+    assigned: HashMap<*const Stmt, Rc<[LocalId]>>,
     /// Makes symbols of different times different.
     fresh: u32,
 }
@@ -30,12 +37,45 @@ impl<'a> Env<'a> {
         for (i, &l) in k.grid.locals.iter().enumerate() {
             names.insert(l, Some(Rc::new(Known::symbol(&format!("grid{i}")))));
         }
-        Env { k, info, threads, names, memo: HashMap::new(), fresh: 0 }
+        Env {
+            k,
+            info,
+            threads,
+            names,
+            when: HashMap::new(),
+            clock: 0,
+            memo: HashMap::new(),
+            roots: HashMap::new(),
+            assigned: HashMap::new(),
+            fresh: 0,
+        }
     }
 
     pub fn set(&mut self, l: LocalId, v: Val) {
+        self.clock += 1;
+        self.when.insert(l, self.clock);
         self.names.insert(l, v);
-        self.memo.clear();
+    }
+
+    /// The names that an expression's value hangs on.
+    fn roots(&mut self, e: ExprId) -> Rc<[LocalId]> {
+        if let Some(r) = self.roots.get(&e) {
+            return r.clone();
+        }
+        let (mut list, mut inner) = (Vec::new(), Vec::new());
+        let expr = &self.k.body.exprs[e];
+        if let Expr::Local(l) = expr {
+            list.push(*l);
+        }
+        expr.operands(|o| inner.push(o));
+        for o in inner {
+            list.extend(self.roots(o).iter().copied());
+        }
+        list.sort_unstable();
+        list.dedup();
+        let r: Rc<[LocalId]> = list.into();
+        self.roots.insert(e, r.clone());
+        r
     }
 
     pub fn get(&self, l: LocalId) -> Val {
@@ -61,23 +101,32 @@ impl<'a> Env<'a> {
 
     /// Forgets what a block may assign.
     pub fn forget(&mut self, block: &Block) {
-        let mut list = Vec::new();
-        walk(block, &mut |s| {
-            if let StmtKind::Assign { local, .. } | StmtKind::Update { local, .. } = s.kind {
-                list.push(local);
-            }
+        let Some(first) = block.first() else { return };
+        let known = self.assigned.entry(first).or_insert_with(|| {
+            let mut list = Vec::new();
+            walk(block, &mut |s| {
+                if let StmtKind::Assign { local, .. } | StmtKind::Update { local, .. } = s.kind {
+                    list.push(local);
+                }
+            });
+            list.into()
         });
-        for l in list {
-            self.set(l, None);
+        for &l in known.clone().iter() {
+            if self.get(l).is_some() {
+                self.set(l, None);
+            }
         }
     }
 
     pub fn eval(&mut self, e: ExprId) -> Val {
-        if let Some(v) = self.memo.get(&e) {
+        let roots = self.roots(e);
+        if let Some((v, made)) = self.memo.get(&e)
+            && roots.iter().all(|l| self.when.get(l).is_none_or(|w| w <= made))
+        {
             return v.clone();
         }
         let v = self.compute(e);
-        self.memo.insert(e, v.clone());
+        self.memo.insert(e, (v.clone(), self.clock));
         v
     }
 

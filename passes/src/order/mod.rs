@@ -9,6 +9,7 @@
 mod conflict;
 mod env;
 mod radix;
+mod relevant;
 mod value;
 
 pub(crate) use env::Env;
@@ -18,7 +19,7 @@ use crate::pipeline::Cx;
 use conflict::{Reach, Touch, clash, reach};
 use pantile_ir::builder::{KernelBuilder, Result, Rewrite, rewrite};
 use pantile_ir::diag::Diagnostics;
-use pantile_ir::effects::{Ctx, Obj, Part, Sync, stmt_effects, sync};
+use pantile_ir::effects::{Obj, Part, Sync, sync};
 use pantile_ir::program::*;
 use pantile_ir::verify::{KernelInfo, Level, verify};
 use std::collections::HashMap;
@@ -64,7 +65,16 @@ fn points(k: &Kernel, info: &KernelInfo, warp: usize) -> HashMap<usize, Team> {
     }
     let all = Rc::new(vec![true; env.threads]);
     let sums = radix::Sums::of(k);
-    let mut w = Walk { env, sums, warp, points: HashMap::new(), exits: Vec::new(), aliases: aliases(k), all };
+    let mut w = Walk {
+        env,
+        sums,
+        relevant: relevant::Relevant::of(k),
+        warp,
+        points: HashMap::new(),
+        exits: Vec::new(),
+        aliases: aliases(k),
+        all,
+    };
     let mut pending = Vec::new();
     w.block(&k.stmts, 0, &mut pending);
     w.points
@@ -83,6 +93,7 @@ type Pending = Vec<Touch>;
 struct Walk<'a> {
     env: Env<'a>,
     sums: radix::Sums<'a>,
+    relevant: relevant::Relevant,
     warp: usize,
     points: HashMap<usize, Team>,
     /// What is pending where the open loops are left or continued.
@@ -113,6 +124,9 @@ impl<'a> Walk<'a> {
     }
 
     fn stmt(&mut self, s: &'a Stmt, number: usize, pending: &mut Pending) {
+        if self.relevant.is_idle(s) {
+            return self.define(s);
+        }
         let inside = s.kind.blocks().iter().any(|b| !b.is_empty()) && self.together(number + 1);
         match &s.kind {
             StmtKind::If { then, other, .. } if inside => {
@@ -147,6 +161,8 @@ impl<'a> Walk<'a> {
     /// What the statement gives names to.
     fn define(&mut self, s: &Stmt) {
         match &s.kind {
+            StmtKind::Let { local, .. } | StmtKind::Assign { local, .. }
+                if !self.relevant.is_needed(*local) => {}
             StmtKind::Let { local, value } | StmtKind::Assign { local, value } => {
                 let mut v = self.env.eval(*value);
                 if v.is_none() {
@@ -298,11 +314,7 @@ impl<'a> Walk<'a> {
     }
 
     fn touches(&mut self, s: &'a Stmt, deep: bool, mask: &Rc<Vec<bool>>, out: &mut Vec<Touch>) {
-        let ctx = Ctx { kernel: self.env.k, team: None, span: s.span };
-        for a in stmt_effects(&s.kind, &ctx) {
-            if !self.counts(a.obj) {
-                continue;
-            }
+        for a in self.relevant.touches(s).iter() {
             let index = match &a.part {
                 Part::Element(list) => Some(list.iter().map(|&e| self.env.eval(e)).collect()),
                 Part::Whole | Part::Region(_) => None,
@@ -366,21 +378,14 @@ impl<'a> Walk<'a> {
 
     fn inner(&mut self, block: &'a Block, mask: &Rc<Vec<bool>>, out: &mut Vec<Touch>) {
         for s in block {
+            if self.relevant.is_idle(s) {
+                self.define(s);
+                continue;
+            }
             self.touches(s, true, mask, out);
             if s.kind.blocks().is_empty() {
                 self.define(s);
             }
-        }
-    }
-
-    /// Memory that several threads see and that changes.
-    fn counts(&self, obj: Obj) -> bool {
-        match obj {
-            Obj::Shared(_) => true,
-            Obj::Global(arg) => {
-                !matches!(&self.env.k.args[arg].kind, ArgKind::Tensor(t) if t.mode == Mode::In)
-            }
-            _ => false,
         }
     }
 }

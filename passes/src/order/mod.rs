@@ -25,6 +25,9 @@ use pantile_ir::verify::{KernelInfo, Level, verify};
 use std::collections::HashMap;
 use std::rc::Rc;
 
+/// A loop of no more steps than this and no more statements is walked step by step.
+const FEW: i64 = 8;
+const SMALL: usize = 48;
 /// A unit's loop with more steps than this is not looked at step by step.
 const STEPS: i64 = 16;
 
@@ -177,7 +180,55 @@ impl<'a> Walk<'a> {
         }
     }
 
+    /// The values of a loop's variable where they are few and known and every step runs to its end.
+    fn few(&mut self, s: &Stmt) -> Option<Vec<i64>> {
+        let StmtKind::For { segments, body, named, .. } = &s.kind else { return None };
+        let [g] = &segments[..] else { return None };
+        let number = |w: &mut Self, e| w.env.eval(e)?.constant();
+        let (lo, hi, step) = (number(self, g.lo)?, number(self, g.hi)?, number(self, g.step)?);
+        let small = step > 0 && lo < hi && (hi - lo) / step < FEW && sizes(body) <= SMALL;
+        (small && named.is_empty() && !jumps(body)).then(|| (lo..hi).step_by(step as usize).collect())
+    }
+
+    /// One step after the other, each with what it really touches.
+    fn one_by_one(&mut self, s: &'a Stmt, number: usize, steps: &[i64], pending: &mut Pending) {
+        let StmtKind::For { var, body, .. } = &s.kind else { return };
+        let walk = |w: &mut Self, pending: &mut Pending| {
+            for &i in steps {
+                w.env.forget(body);
+                w.env.set(*var, Some(Rc::new(value::Known::number(i))));
+                w.block(body, number + 1, pending);
+            }
+        };
+        let mut end = Pending::new();
+        loop {
+            let before = self.points.clone();
+            end.clear();
+            walk(self, &mut end);
+            if self.points == before {
+                break;
+            }
+        }
+        // what waits from before the loop
+        let before = self.points.clone();
+        let mut all = pending.clone();
+        walk(self, &mut all);
+        if self.points == before {
+            *pending = all;
+        } else {
+            let block = self.points.iter().any(|(n, t)| before.get(n) != Some(t) && *t == Team::Block);
+            self.points = before;
+            self.wait(number, if block { Team::Block } else { Team::Warp }, pending);
+            pending.extend(end);
+        }
+        unique(pending);
+        self.env.forget(body);
+    }
+
     fn repeat(&mut self, s: &'a Stmt, number: usize, pending: &mut Pending) {
+        if let Some(steps) = self.few(s) {
+            return self.one_by_one(s, number, &steps, pending);
+        }
         let (body, step) = match &s.kind {
             StmtKind::For { segments, body, .. } => {
                 let step = segments.iter().map(|g| self.env.eval(g.step).and_then(|v| v.constant()));

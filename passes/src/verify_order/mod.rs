@@ -22,8 +22,24 @@ use walk::{Machine, Replay};
 
 /// Ways through unknown conditions and trip counts that are tried.
 const PATHS: usize = 64;
-/// What each dim is taken to be, one run each: all rows aligned and many steps, tails everywhere, next to nothing.
-const DIMS: [i64; 3] = [4096, 97, 1];
+/// A block of a launch, one run each: all rows aligned and many steps, a later block of few in a row, tails
+/// everywhere, next to nothing.
+const SAMPLES: [Sample; 4] = [
+    Sample { dim: 4096, count: 4096, block: 0 },
+    Sample { dim: 4096, count: 2, block: 3 },
+    Sample { dim: 97, count: 2, block: 0 },
+    Sample { dim: 1, count: 1, block: 0 },
+];
+
+/// What unknown sizes are taken to be.
+#[derive(Clone, Copy)]
+pub(crate) struct Sample {
+    dim: i64,
+    /// dims that are an extent of the grid
+    count: i64,
+    /// on each axis of the grid
+    block: i64,
+}
 
 pub fn run(program: Program, cx: &Cx) -> Result<Program, Diagnostics> {
     let info = verify(&program, cx.arch)?;
@@ -39,16 +55,16 @@ fn kernel(k: &Kernel, info: &KernelInfo, machine: &Machine) -> Result<(), Diagno
     if threads == 1 || steps.is_empty() {
         return Ok(());
     }
-    for dim in DIMS {
+    for sample in SAMPLES {
         let mut script: Vec<(i64, i64)> = Vec::new();
-        let mut dims = false;
+        let mut sizes = false;
         for _ in 0..PATHS {
-            let mut r = Replay::new(k, info, machine, dim, script);
+            let mut r = Replay::new(k, info, machine, sample, script);
             r.start(&steps);
             if let Some(d) = r.fault {
                 return Err(std::iter::once(*d).collect());
             }
-            dims |= r.values.dims_asked;
+            sizes |= r.values.dims_asked;
             // the next way: the last choice that has another side
             script = r.script;
             script.truncate(r.at);
@@ -60,7 +76,7 @@ fn kernel(k: &Kernel, info: &KernelInfo, machine: &Machine) -> Result<(), Diagno
                 None => break,
             }
         }
-        if !dims {
+        if !sizes {
             break;
         }
     }

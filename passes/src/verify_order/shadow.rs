@@ -27,6 +27,17 @@ struct Cell {
     reads: Two,
     writes: Two,
     atomics: Two,
+    /// whose data it holds, and whose data that was written over; objects count from 1
+    owner: u16,
+    lost: u16,
+}
+
+/// What a touch finds.
+pub enum Found {
+    /// an earlier touch that is not ordered before it
+    Race(Mark),
+    /// data of another object, which was written over its own
+    Other(usize),
 }
 
 struct Object {
@@ -98,8 +109,19 @@ impl Shadow {
         self.by_obj.get(&obj).copied()
     }
 
-    /// Notes a touch of one element and gives an earlier one that is not ordered before it.
-    pub fn touch(&mut self, object: usize, index: &[i64], kind: Kind, new: Mark) -> Option<Mark> {
+    pub fn obj(&self, object: usize) -> Obj {
+        self.objects[object].obj
+    }
+
+    /// Notes a touch of one element; `sure`: the thread does come here.
+    pub fn touch(
+        &mut self,
+        object: usize,
+        index: &[i64],
+        kind: Kind,
+        new: Mark,
+        sure: bool,
+    ) -> Option<Found> {
         let warp = self.warp;
         let o = &self.objects[object];
         let found = match &o.place {
@@ -112,8 +134,15 @@ impl Shadow {
                 let first = (place.layout.offset[Axis::Mem] + place.swizzled(inner)) / self.unit;
                 let cells = first as usize..(first + (o.size / self.unit).max(1)) as usize;
                 let mut found = None;
+                let mut other = None;
                 for cell in self.arena.get_mut(cells)? {
                     found = cell.note(kind, new, warp).or(found);
+                    if o.meets.len() > 1 {
+                        other = cell.own(kind, object as u16 + 1, sure).or(other);
+                    }
+                }
+                if let Some(other) = other {
+                    return Some(Found::Other(usize::from(other) - 1));
                 }
                 found
             }
@@ -127,11 +156,11 @@ impl Shadow {
             open.filter_map(|m| m.open.clash(kind, &new, warp)).next()
         });
         self.objects[object].all.keep(kind, new, warp);
-        found
+        found.map(Found::Race)
     }
 
     /// The same for an element that nobody knows.
-    pub fn touch_any(&mut self, object: usize, kind: Kind, new: Mark) -> Option<Mark> {
+    pub fn touch_any(&mut self, object: usize, kind: Kind, new: Mark) -> Option<Found> {
         let (warp, new) = (self.warp, Mark { lost: true, ..new });
         let meets = self.objects[object].meets.iter().map(|&m| &self.objects[m].all);
         let found = meets.filter_map(|all| all.clash(kind, &new, warp)).next();
@@ -139,7 +168,7 @@ impl Shadow {
         o.any_open = true;
         o.open.keep(kind, new, warp);
         o.all.keep(kind, new, warp);
-        found
+        found.map(Found::Race)
     }
 }
 
@@ -155,6 +184,18 @@ impl Cell {
         let found = self.clash(kind, &new, warp);
         self.keep(kind, new, warp);
         found
+    }
+
+    /// Data that is read must be the object's own, as far as it has written any here.
+    fn own(&mut self, kind: Kind, object: u16, sure: bool) -> Option<u16> {
+        match kind {
+            Kind::Read => (self.owner != object && self.lost == object).then_some(self.owner),
+            _ if sure && self.owner != object => {
+                self.lost = std::mem::replace(&mut self.owner, object);
+                None
+            }
+            _ => None,
+        }
     }
 
     fn clash(&self, kind: Kind, new: &Mark, warp: u32) -> Option<Mark> {

@@ -52,7 +52,7 @@ impl Val {
 pub struct Values<'a> {
     k: &'a Kernel,
     pub threads: usize,
-    dim: i64,
+    sample: super::Sample,
     pub dims_asked: bool,
     /// by local: its value and when it got it
     names: Vec<(Val, u64)>,
@@ -63,18 +63,18 @@ pub struct Values<'a> {
 }
 
 impl<'a> Values<'a> {
-    pub fn new(k: &'a Kernel, threads: usize, dim: i64) -> Self {
+    pub fn new(k: &'a Kernel, threads: usize, sample: super::Sample) -> Self {
         let names = vec![(Val::One(OPEN), 0); k.body.locals.len()];
         let memo = vec![None; k.body.exprs.len()];
         let mut v =
-            Values { k, threads, dim, dims_asked: false, names, clock: 0, memo, roots: HashMap::new() };
+            Values { k, threads, sample, dims_asked: false, names, clock: 0, memo, roots: HashMap::new() };
         let mut inner = 1;
         for &(axis, n) in k.threads.iter().flat_map(|t| t.axes.iter().rev()) {
             let n = n.max(1) as usize;
             v.set(axis, Val::Each((0..threads).map(|t| (t / inner % n) as i64).collect()));
             inner *= n;
         }
-        k.grid.locals.iter().for_each(|&l| v.set(l, Val::One(0)));
+        k.grid.locals.iter().for_each(|&l| v.set(l, Val::One(sample.block)));
         v
     }
 
@@ -136,9 +136,11 @@ impl<'a> Values<'a> {
             return Val::One(OPEN);
         }
         match &body.exprs[e] {
-            Expr::Dim(_) => {
+            Expr::Dim(d) => {
                 self.dims_asked = true;
-                Val::One(self.dim)
+                let bare = |e: &ExprId| self.k.body.exprs[*e] == Expr::Dim(*d);
+                let counts = self.k.grid.extents.iter().any(bare);
+                Val::One(if counts { self.sample.count } else { self.sample.dim })
             }
             Expr::Arg(_) => Val::One(1),
             Expr::Cast { value, .. } => self.eval(*value),

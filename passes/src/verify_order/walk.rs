@@ -1,6 +1,6 @@
 //! The walk of one block along one way.
 
-use super::shadow::{Mark, Shadow};
+use super::shadow::{Found, Mark, Shadow};
 use super::steps::Step;
 use super::values::{OPEN, Val, Values, arithmetic};
 use pantile_ir::codes;
@@ -73,7 +73,7 @@ impl<'a> Replay<'a> {
         k: &'a Kernel,
         info: &'a KernelInfo,
         machine: &'a Machine,
-        dim: i64,
+        sample: super::Sample,
         script: Vec<(i64, i64)>,
     ) -> Self {
         let threads = k.threads.as_ref().map_or(1, Threads::count) as usize;
@@ -81,7 +81,7 @@ impl<'a> Replay<'a> {
             k,
             info,
             machine,
-            values: Values::new(k, threads, dim),
+            values: Values::new(k, threads, sample),
             shadow: Shadow::new(k, machine.warp),
             blocks: 1,
             warps: vec![1; threads.div_ceil(machine.warp)],
@@ -385,22 +385,32 @@ impl<'a> Replay<'a> {
                     known &= *a != OPEN;
                 }
                 let met = match known {
-                    true => self.shadow.touch(object, &at, touch.kind, new),
+                    true => self.shadow.touch(object, &at, touch.kind, new, mask[t] == SURE),
                     false => self.shadow.touch_any(object, touch.kind, new),
                 };
-                if let Some(other) = met {
-                    return self.report(touch.obj, &new, &other);
+                match met {
+                    Some(Found::Race(other)) => return self.report(touch.obj, &new, &other),
+                    Some(Found::Other(o)) => {
+                        let (mine, other) = (self.name(touch.obj), self.name(self.shadow.obj(o)));
+                        let message = format!("`{mine}` is read here where `{other}` was written over it");
+                        return self.error(codes::UNORDERED, s.stmt.span, message);
+                    }
+                    None => {}
                 }
             }
         }
     }
 
-    fn report(&mut self, obj: Obj, new: &Mark, other: &Mark) {
-        let name = match obj {
+    fn name(&self, obj: Obj) -> &str {
+        match obj {
             Obj::Shared(b) => &self.k.buffers[b].name,
             Obj::Global(a) => &self.k.args[a].name,
-            _ => return,
-        };
+            _ => "",
+        }
+    }
+
+    fn report(&mut self, obj: Obj, new: &Mark, other: &Mark) {
+        let name = self.name(obj);
         let message = format!(
             "threads {} and {} meet here in `{name}`, and no barrier lies between them",
             other.thread, new.thread

@@ -186,7 +186,7 @@ impl<'a> Walk<'a> {
         let [g] = &segments[..] else { return None };
         let number = |w: &mut Self, e| w.env.eval(e)?.constant();
         let (lo, hi, step) = (number(self, g.lo)?, number(self, g.hi)?, number(self, g.step)?);
-        let small = step > 0 && lo < hi && (hi - lo) / step < FEW && sizes(body) <= SMALL;
+        let small = step > 0 && lo < hi && (hi - lo - 1) / step < FEW && sizes(body) <= SMALL;
         (small && named.is_empty() && !jumps(body)).then(|| (lo..hi).step_by(step as usize).collect())
     }
 
@@ -226,9 +226,20 @@ impl<'a> Walk<'a> {
     }
 
     fn repeat(&mut self, s: &'a Stmt, number: usize, pending: &mut Pending) {
-        if let Some(steps) = self.few(s) {
-            return self.one_by_one(s, number, &steps, pending);
+        let (before, waiting) = (self.points.clone(), pending.clone());
+        self.any_steps(s, number, pending);
+        // where threads wait in it, what one step leaves for the next is worth a closer look
+        let inside = number + 1..number + size(s);
+        if self.points.keys().any(|n| inside.contains(n))
+            && let Some(steps) = self.few(s)
+        {
+            self.points = before;
+            *pending = waiting;
+            self.one_by_one(s, number, &steps, pending);
         }
+    }
+
+    fn any_steps(&mut self, s: &'a Stmt, number: usize, pending: &mut Pending) {
         let (body, step) = match &s.kind {
             StmtKind::For { segments, body, .. } => {
                 let step = segments.iter().map(|g| self.env.eval(g.step).and_then(|v| v.constant()));

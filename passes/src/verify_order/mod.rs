@@ -22,19 +22,26 @@ use walk::{Machine, Replay};
 
 /// Ways through unknown conditions and trip counts that are tried.
 const PATHS: usize = 64;
-/// A block of a launch, one run each: all rows aligned and many steps, a later block of few in a row, tails
-/// everywhere, next to nothing.
-const SAMPLES: [Sample; 4] = [
-    Sample { dim: 4096, count: 4096, block: 0 },
-    Sample { dim: 4096, count: 2, block: 3 },
-    Sample { dim: 97, count: 2, block: 0 },
-    Sample { dim: 1, count: 1, block: 0 },
+/// A block of a launch, one run each: next to nothing, all rows aligned, all of them with tails, some so and some so.
+const SAMPLES: [Sample; 7] = [
+    Sample { dims: [1; 4], count: 1, block: 0 },
+    Sample { dims: [ROUND; 4], count: 8, block: 3 },
+    Sample { dims: [ODD; 4], count: 8, block: 0 },
+    Sample { dims: [ROUND, ODD, ROUND, ODD], count: 8, block: 3 },
+    Sample { dims: [ODD, ROUND, ODD, ROUND], count: 8, block: 3 },
+    Sample { dims: [ROUND, ROUND, ODD, ODD], count: 8, block: 3 },
+    Sample { dims: [ODD, ODD, ROUND, ROUND], count: 8, block: 3 },
 ];
+const ROUND: i64 = 4096;
+const ODD: i64 = 4099;
+/// The first of the samples that mix: nothing new where a kernel has one size.
+const MIXED: usize = 3;
 
 /// What unknown sizes are taken to be.
 #[derive(Clone, Copy)]
 pub(crate) struct Sample {
-    dim: i64,
+    /// in turn
+    dims: [i64; 4],
     /// dims that are an extent of the grid
     count: i64,
     /// on each axis of the grid
@@ -55,11 +62,12 @@ fn kernel(k: &Kernel, info: &KernelInfo, machine: &Machine) -> Result<(), Diagno
     if threads == 1 || steps.is_empty() {
         return Ok(());
     }
-    for sample in SAMPLES {
+    let sizes = if k.dims.len() > 1 { SAMPLES.len() } else { MIXED };
+    for sample in &SAMPLES[..sizes] {
         let mut script: Vec<(i64, i64)> = Vec::new();
         let mut sizes = false;
         for _ in 0..PATHS {
-            let mut r = Replay::new(k, info, machine, sample, script);
+            let mut r = Replay::new(k, info, machine, *sample, script);
             r.start(&steps);
             if let Some(d) = r.fault {
                 return Err(std::iter::once(*d).collect());

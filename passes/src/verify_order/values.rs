@@ -140,7 +140,7 @@ impl<'a> Values<'a> {
                 self.dims_asked = true;
                 let bare = |e: &ExprId| self.k.body.exprs[*e] == Expr::Dim(*d);
                 let counts = self.k.grid.extents.iter().any(bare);
-                Val::One(if counts { self.sample.count } else { self.sample.dim })
+                Val::One(if counts { self.sample.count } else { self.sample.dims[d.index() % 4] })
             }
             Expr::Arg(_) => Val::One(1),
             Expr::Cast { value, .. } => self.eval(*value),

@@ -22,7 +22,7 @@ use pantile_ir::diag::Diagnostics;
 use pantile_ir::effects::{Obj, Part, Sync, sync};
 use pantile_ir::program::*;
 use pantile_ir::verify::{KernelInfo, Level, verify};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 
 /// A loop of no more steps than this and no more statements is walked step by step.
@@ -61,26 +61,40 @@ impl Rewrite for Insert {
 }
 
 /// Statements before which a barrier belongs, by their numbers.
-fn points(k: &Kernel, info: &KernelInfo, warp: usize) -> HashMap<usize, Team> {
+fn points(k: &Kernel, info: &KernelInfo, warp: usize) -> Points {
+    let (mut points, suspects) = walked(k, info, warp, Points::new());
+    for s in suspects {
+        let mut without = points.clone();
+        without.remove(&s);
+        if walked(k, info, warp, without.clone()).0 == without {
+            points = without;
+        }
+    }
+    points
+}
+
+type Points = HashMap<usize, Team>;
+
+/// What a walk adds to these points, and which of all are perhaps not needed.
+fn walked(k: &Kernel, info: &KernelInfo, warp: usize, points: Points) -> (Points, BTreeSet<usize>) {
     let env = Env::new(k, info);
     if env.threads == 1 {
-        return HashMap::new();
+        return (points, BTreeSet::new());
     }
     let all = Rc::new(vec![true; env.threads]);
-    let sums = radix::Sums::of(k);
     let mut w = Walk {
         env,
-        sums,
+        sums: radix::Sums::of(k),
         relevant: relevant::Relevant::of(k),
         warp,
-        points: HashMap::new(),
+        points,
+        suspects: BTreeSet::new(),
         exits: Vec::new(),
         aliases: aliases(k),
         all,
     };
-    let mut pending = Vec::new();
-    w.block(&k.stmts, 0, &mut pending);
-    w.points
+    w.block(&k.stmts, 0, &mut Pending::new());
+    (w.points, w.suspects)
 }
 
 /// Shared buffers that have bytes in common.
@@ -98,7 +112,9 @@ struct Walk<'a> {
     sums: radix::Sums<'a>,
     relevant: relevant::Relevant,
     warp: usize,
-    points: HashMap<usize, Team>,
+    points: Points,
+    /// Points that a later one, found in a loop's second step, may stand for.
+    suspects: BTreeSet<usize>,
     /// What is pending where the open loops are left or continued.
     exits: Vec<Pending>,
     aliases: Vec<(BufferId, BufferId)>,
@@ -262,6 +278,9 @@ impl<'a> Walk<'a> {
         // a step alone, then the next one after it, one step or any number of them later
         let mut end = Pending::new();
         self.block(body, number + 1, &mut end);
+        let inside = number + 1..number + size(s);
+        let early: Vec<usize> = self.points.keys().copied().filter(|n| inside.contains(n)).collect();
+        let found = self.points.len();
         for any in [false, true] {
             if any && !self.free(body, number + 1) {
                 break;
@@ -271,6 +290,9 @@ impl<'a> Walk<'a> {
             again.extend(self.exits.last().cloned().unwrap_or_default());
             self.block(body, number + 1, &mut again);
             end = again;
+        }
+        if self.points.len() > found {
+            self.suspects.extend(early);
         }
         // what waits from before the loop
         self.next(s, body, &start, Some(0), false);

@@ -24,16 +24,16 @@ use walk::{Machine, Replay};
 const PATHS: usize = 64;
 /// A block of a launch, one run each: next to nothing, all rows aligned, all of them with tails, some so and some so.
 const SAMPLES: [Sample; 7] = [
-    Sample { dims: [1; 4], count: 1, block: 0 },
-    Sample { dims: [ROUND; 4], count: 8, block: 3 },
-    Sample { dims: [ODD; 4], count: 8, block: 0 },
-    Sample { dims: [ROUND, ODD, ROUND, ODD], count: 8, block: 3 },
-    Sample { dims: [ODD, ROUND, ODD, ROUND], count: 8, block: 3 },
-    Sample { dims: [ROUND, ROUND, ODD, ODD], count: 8, block: 3 },
-    Sample { dims: [ODD, ODD, ROUND, ROUND], count: 8, block: 3 },
+    Sample { dims: [1; 4], count: 1, block: 0, arg: 1 },
+    Sample { dims: [ROUND; 4], count: 8, block: 3, arg: 300 },
+    Sample { dims: [ODD; 4], count: 8, block: 0, arg: 300 },
+    Sample { dims: [ROUND, ODD, ROUND, ODD], count: 8, block: 3, arg: 300 },
+    Sample { dims: [ODD, ROUND, ODD, ROUND], count: 8, block: 3, arg: 300 },
+    Sample { dims: [ROUND, ROUND, ODD, ODD], count: 8, block: 3, arg: 300 },
+    Sample { dims: [ODD, ODD, ROUND, ROUND], count: 8, block: 3, arg: 300 },
 ];
 const ROUND: i64 = 4096;
-const ODD: i64 = 4099;
+const ODD: i64 = 8219;
 /// The first of the samples that mix: nothing new where a kernel has one size.
 const MIXED: usize = 3;
 
@@ -46,6 +46,8 @@ pub(crate) struct Sample {
     count: i64,
     /// on each axis of the grid
     block: i64,
+    /// scalar parameters
+    arg: i64,
 }
 
 pub fn run(program: Program, cx: &Cx) -> Result<Program, Diagnostics> {

@@ -78,6 +78,10 @@ impl<'a> Values<'a> {
         v
     }
 
+    pub fn first_block(&self) -> bool {
+        self.sample.block == 0
+    }
+
     pub fn set(&mut self, l: LocalId, v: Val) {
         self.clock += 1;
         self.names[l.index()] = (v, self.clock);
@@ -142,7 +146,7 @@ impl<'a> Values<'a> {
                 let counts = self.k.grid.extents.iter().any(bare);
                 Val::One(if counts { self.sample.count } else { self.sample.dims[d.index() % 4] })
             }
-            Expr::Arg(_) => Val::One(1),
+            Expr::Arg(_) => Val::One(self.sample.arg),
             Expr::Cast { value, .. } => self.eval(*value),
             Expr::Unary(UnOp::Neg, a) => Val::One(0).with(&self.eval(*a), i64::checked_sub),
             Expr::Unary(UnOp::Not, a) if elem == Some(Elem::BOOL) => {

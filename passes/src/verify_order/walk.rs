@@ -14,7 +14,8 @@ use std::rc::Rc;
 
 /// Touches that a loop may cost if all of its steps are walked.
 const WORK: u64 = 1 << 15;
-/// Steps of a loop that costs more, or whose trips are unknown; a ring of two slots has met itself by then.
+/// Steps of a loop that costs more, or whose trips are unknown; a ring of two slots has met itself by then. The first
+/// block takes one more, so that both of two slots come last somewhere.
 const TRIPS: i64 = 3;
 /// Rounds of a `while` whose condition is known.
 const ROUNDS: usize = 64;
@@ -247,7 +248,8 @@ impl<'a> Replay<'a> {
         let most = trips.iter().copied().max().unwrap_or(0);
         let body: u64 = s.blocks.iter().flatten().map(|s| s.cost).sum();
         let cheap = (most as u64).saturating_mul(body).saturating_mul(mask.len() as u64) <= WORK;
-        let most = if cheap { most } else { most.min(TRIPS) };
+        let few = TRIPS + i64::from(self.values.first_block());
+        let most = if cheap { most } else { most.min(few) };
         for i in 0..most {
             let sure = if open { level } else { SURE };
             let here = |(t, &m): (usize, &u8)| if i < trips[t] { m.min(sure) } else { GONE };

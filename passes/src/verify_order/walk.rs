@@ -249,7 +249,8 @@ impl<'a> Replay<'a> {
         let body: u64 = s.blocks.iter().flatten().map(|s| s.cost).sum();
         let cheap = (most as u64).saturating_mul(body).saturating_mul(mask.len() as u64) <= WORK;
         let few = TRIPS + i64::from(self.values.first_block());
-        let most = if cheap { most } else { most.min(few) };
+        // an even number is left out: what follows meets the slots as it would
+        let most = if cheap || most <= few { most } else { few - (most - few) % 2 };
         for i in 0..most {
             let sure = if open { level } else { SURE };
             let here = |(t, &m): (usize, &u8)| if i < trips[t] { m.min(sure) } else { GONE };

@@ -19,7 +19,17 @@ pub struct Facts {
     /// Opaque values whose own facts are listed in `known`.
     seen: usize,
     known: Vec<Poly>,
+    /// Facts by the terms that they hold, so that a search looks only at those that help.
+    by_term: HashMap<Term, Vec<usize>>,
+    /// How often facts were taken back.
+    changes: u64,
+    /// What was proved, or not, of the facts that are in force.
+    proved: ((usize, usize, u64), HashMap<Poly, bool>),
 }
+
+/// Steps of one search, and facts in one sum.
+const FUEL: u32 = 200;
+const DEPTH: u32 = 7;
 
 /// How far facts reached at some place.
 #[derive(Clone, Copy)]
@@ -66,6 +76,7 @@ impl Facts {
     pub fn release(&mut self, m: Mark) {
         self.least.truncate(m.0);
         self.factors.truncate(m.1);
+        self.changes += 1;
     }
 
     /// What a loop says of its variable, inside of its body.
@@ -205,7 +216,16 @@ impl Facts {
     /// Whether the value is proved to be at least 0.
     pub fn at_least_zero(&mut self, p: &Poly) -> bool {
         self.know_opaques();
-        Search { facts: self, fuel: 600 }.prove(p, 9)
+        let now = (self.least.len(), self.known.len(), self.changes);
+        if self.proved.0 != now {
+            self.proved = (now, HashMap::new());
+        }
+        if let Some(&known) = self.proved.1.get(p) {
+            return known;
+        }
+        let found = Search { facts: self, fuel: FUEL }.prove(p, DEPTH);
+        self.proved.1.insert(p.clone(), found);
+        found
     }
 
     /// What quotients, remainders and minima say of themselves.
@@ -235,7 +255,12 @@ impl Facts {
                 Opaque::Max(x, y) => facts.extend([me.plus(x, -1), me.plus(y, -1)]),
                 _ => {}
             }
-            self.known.extend(facts.into_iter().flatten());
+            for fact in facts.into_iter().flatten() {
+                for term in fact.terms.keys() {
+                    self.by_term.entry(term.clone()).or_default().push(self.known.len());
+                }
+                self.known.push(fact);
+            }
             let positive = match &o {
                 Opaque::Div(x, y) | Opaque::CeilDiv(x, y) => {
                     y.as_constant().is_some_and(|d| d > 0) && self.everywhere_natural(x)
@@ -336,7 +361,8 @@ impl Search<'_> {
 
     fn remove(&mut self, goal: &Poly, term: &Term, factor: i64, depth: u32) -> bool {
         let facts = self.facts;
-        for fact in facts.least.iter().chain(&facts.known) {
+        let known = facts.by_term.get(term).into_iter().flatten().map(|&i| &facts.known[i]);
+        for fact in facts.least.iter().chain(known) {
             let Some(&k) = fact.terms.get(term) else { continue };
             if (k > 0) != (factor > 0) {
                 continue;

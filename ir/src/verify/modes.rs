@@ -9,6 +9,10 @@ pub fn kernel(v: &mut Verifier) {
     let k = v.kernel;
     let mut seen = Seen { written: vec![false; k.args.len()] };
     block(v, &k.stmts, &mut seen);
+    // later stages have lost writes that control never reaches
+    if v.program.stage > Stage::Scheduled {
+        return;
+    }
     for (id, arg) in k.args.iter() {
         let ArgKind::Tensor(t) = &arg.kind else { continue };
         if t.mode == Mode::Out && !seen.written[id.index()] {

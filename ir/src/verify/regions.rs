@@ -109,6 +109,10 @@ impl<'a> Check<'_, 'a, '_, '_> {
     }
 
     fn element(&mut self, mem: Mem, index: &[ExprId], span: Span) {
+        // what passes put under conditions may stand where control never comes
+        if self.v.program.stage > Stage::Scheduled {
+            return;
+        }
         let extents = typing::mem_extents(&self.v.ctx, mem).unwrap_or_default();
         for (axis, (&e, extent)) in index.iter().zip(extents).enumerate() {
             if let Some(past) = self.past_dim(mem, axis, e) {

@@ -157,7 +157,7 @@ impl Lower<'_, '_> {
         let index = self.index(w, at)?;
         let always = w.bounds.iter().all(|b| b.is_full());
         let own_edge = w.plain() && !always;
-        let value = self.expr(Expr::Element { mem: w.mem, index, or: own_edge.then_some(fill) })?;
+        let value = self.expr(Expr::Element { mem: w.mem, index, or: (!always).then_some(fill) })?;
         if always || own_edge {
             return Ok(value);
         }

@@ -39,16 +39,21 @@ impl Lower<'_, '_> {
         let acc = self.storage(into)?;
         let axes = acc.axes().to_vec();
         let elem = self.k.kernel().body.locals[into].ty.elem().unwrap_or(Elem::F32);
+        let product = vec![a.bounds[0], b.bounds[1]];
         match init {
             Init::Accumulate => {}
-            Init::Overwrite => self.clear(&acc, elem)?,
+            Init::Overwrite => {
+                self.clear(&acc, elem)?;
+                self.set_box(into, product)?;
+            }
+            // where it does not hold, values and box stay
             Init::When(cond) => {
                 let cond = self.scalar(cond)?;
-                self.when(Some(cond), |s| s.clear(&acc, elem))?;
+                self.when(Some(cond), |s| {
+                    s.clear(&acc, elem)?;
+                    s.set_box(into, product)
+                })?;
             }
-        }
-        if !matches!(init, Init::Accumulate) {
-            self.set_box(into, vec![a.bounds[0], b.bounds[1]])?;
         }
         self.outer(&a, &b, &acc, &axes, elem)
     }

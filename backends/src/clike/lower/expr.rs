@@ -15,7 +15,21 @@ impl<'a> Fun<'_, 'a> {
         }
         let elem = self.elem(e)?;
         let body = self.body;
+        if let Some(known) = self.known(e) {
+            return Ok(constant(Elem::BOOL, known.into()));
+        }
         match &body.exprs[e] {
+            // one side decides nothing
+            Expr::Binary(BinOp::LogicalAnd | BinOp::LogicalOr, a, b) if self.known(*a).is_some() => {
+                self.expr(*b)
+            }
+            Expr::Binary(BinOp::LogicalAnd | BinOp::LogicalOr, a, b) if self.known(*b).is_some() => {
+                self.expr(*a)
+            }
+            Expr::Select { cond, then, other } if self.known(*cond).is_some() => {
+                let chosen = if self.known(*cond) == Some(true) { then } else { other };
+                self.expr(*chosen)
+            }
             Expr::Const { elem, bits } => Ok(constant(*elem, *bits)),
             Expr::Local(l) => self.read_local(*l, elem),
             Expr::Dim(d) => Ok(Val::new(C::name(self.dims[d.index()].clone()), Ty::I64, Range::DIM)),
@@ -54,6 +68,24 @@ impl<'a> Fun<'_, 'a> {
             | Expr::Slice { .. }
             | Expr::Broadcast { .. }
             | Expr::Reshape { .. } => Err(self.not_threaded("a tile")),
+        }
+    }
+
+    /// A condition that the text, or the present range of a loop, decides.
+    pub(super) fn known(&self, e: ExprId) -> Option<bool> {
+        match &self.body.exprs[e] {
+            Expr::Const { elem, bits } if *elem == Elem::BOOL => Some(*bits != 0),
+            Expr::Local(l) => self.fixed.get(l).copied(),
+            Expr::Unary(UnOp::Not, a) => self.known(*a).map(|b| !b),
+            Expr::Binary(op @ (BinOp::LogicalAnd | BinOp::LogicalOr), a, b) => {
+                let decides = *op == BinOp::LogicalOr;
+                match (self.known(*a), self.known(*b)) {
+                    (Some(x), _) | (_, Some(x)) if x == decides => Some(decides),
+                    (Some(_), Some(_)) => Some(!decides),
+                    _ => None,
+                }
+            }
+            _ => None,
         }
     }
 

@@ -225,6 +225,11 @@ impl<'a> Fun<'_, 'a> {
         match &body.exprs[e] {
             Expr::Const { bits, .. } => Ok(C::Int((*bits).into(), Ty::I32)),
             Expr::Select { cond, then, other } => {
+                match self.known(*cond) {
+                    Some(true) => return self.word(*then, d),
+                    Some(false) => return self.word(*other, d),
+                    None => {}
+                }
                 let cond = self.expr(*cond)?.c;
                 Ok(C::choice(cond, self.word(*then, d)?, self.word(*other, d)?))
             }

@@ -105,6 +105,8 @@ pub(super) struct Fun<'f, 'a> {
     /// For each loop that runs in several ranges: the flag that says it was left.
     left: Vec<Option<String>>,
     facts: kernel::Counts,
+    /// What the present range of a loop fixes.
+    fixed: HashMap<LocalId, bool>,
     /// Arrays of threads that wide accesses touch, with the widest.
     aligned: HashMap<String, u64>,
     /// Threads of a block may exchange data through a tensor.
@@ -130,6 +132,7 @@ impl<'f, 'a> Fun<'f, 'a> {
             branches: 0,
             left: Vec::new(),
             facts: kernel::Counts::default(),
+            fixed: HashMap::new(),
             aligned: HashMap::new(),
             global_exchange: true,
         }

@@ -118,6 +118,9 @@ impl<'a> Fun<'_, 'a> {
     }
 
     fn branch(&mut self, cond: ExprId, then: &'a Block, other: &'a Block) -> Result<()> {
+        if let Some(known) = self.known(cond) {
+            return self.stmts(if known { then } else { other });
+        }
         let cond = self.value(cond)?.c;
         self.branches += 1;
         let then = self.block(|f| f.stmts(then));
@@ -190,11 +193,21 @@ impl<'a> Fun<'_, 'a> {
             name = f.names.take(&wanted);
             f.locals.insert(var, Var { name: name.clone(), ty, range });
             for (&n, &v) in named.iter().zip(&s.values) {
-                let v = f.value(v)?;
-                f.define(n, v)?;
+                match f.known(v) {
+                    Some(b) => {
+                        f.fixed.insert(n, b);
+                    }
+                    None => {
+                        let v = f.value(v)?;
+                        f.define(n, v)?;
+                    }
+                }
             }
             f.stmts(body)
         })?;
+        named.iter().for_each(|n| {
+            self.fixed.remove(n);
+        });
         let mut cond = C::binary("<", C::name(name.clone()), hi.c);
         if let Some(flag) = flag {
             cond = C::binary("&&", C::unary("!", C::name(flag)), cond);

@@ -9,6 +9,18 @@ pub const TABLE: &[Entry] = &[
     Entry::new("copy_4", "FN void copy_4(void *to, const void *from) { *(u32 *)to = *(const u32 *)from; }\n"),
     Entry::new("copy_8", "FN void copy_8(void *to, const void *from) { *(uint2 *)to = *(const uint2 *)from; }\n"),
     Entry::new("copy_16", "FN void copy_16(void *to, const void *from) { *(uint4 *)to = *(const uint4 *)from; }\n"),
+    Entry::new(
+        "copy_32",
+        "FN void copy_32(void *to, const void *from) {\n    struct __align__(32) Wide { uint4 part[2]; };\n    *(Wide *)to = *(const Wide *)from;\n}\n",
+    ),
+    Entry::new(
+        "copy_64",
+        "FN void copy_64(void *to, const void *from) {\n    struct __align__(64) Wide { uint4 part[4]; };\n    *(Wide *)to = *(const Wide *)from;\n}\n",
+    ),
+    Entry::new(
+        "copy_128",
+        "FN void copy_128(void *to, const void *from) {\n    struct __align__(128) Wide { uint4 part[8]; };\n    *(Wide *)to = *(const Wide *)from;\n}\n",
+    ),
     // Narrow floats: bits to values.
     Entry::new("from_bf16", "FN float from_bf16(bf16 x) { return __uint_as_float((u32)x << 16); }\n"),
     Entry::new("from_f8e5m2", "FN float from_f8e5m2(f8e5m2 x) { return from_f16((f16)(x << 8)); }\n").needs(&["from_f16"]),

@@ -1,0 +1,238 @@
+//! The passes from tiles to threads: what each leaves means what it was given, whatever the names and the order of
+//! independent statements, and for an architecture that only a file describes.
+//!
+//! `PANTILE_FUZZ_PASSES` sets the number of generated programs (500).
+#![allow(clippy::print_stdout)]
+
+use pantile_abi::DType;
+use pantile_ir::codes;
+use pantile_ir::diag::Diagnostics;
+use pantile_ir::interp::{ArgValue, Tensor};
+use pantile_ir::num;
+use pantile_ir::program::{Block, Elem, Expr, Op, Program as Ir, StmtKind, walk};
+use pantile_ir::span::Sources;
+use pantile_ir::target::{Arch, Targets, UserFile};
+use pantile_ir::verify::verify;
+use pantile_passes::facts::facts;
+use pantile_passes::pipeline::{self, Cx};
+use pantile_tests::corpus::root;
+use pantile_tests::generate::{Choices, Program};
+use pantile_tests::library::kernels;
+use pantile_tests::run::{Bench, compile, interpret, kernel_of, request};
+use std::collections::BTreeMap;
+
+fn arch(name: &str) -> Arch {
+    Targets::shipped().arch(name).unwrap_or_else(|| panic!("{name} is no target")).clone()
+}
+
+fn lines(d: &Diagnostics) -> String {
+    d.iter().map(|d| format!("{} {}", d.code, d.message)).collect::<Vec<_>>().join("; ")
+}
+
+/// Largest difference that sums in another order explain, relative to the largest value of a tensor.
+fn allowed(d: DType) -> f64 {
+    256.0 * d.unit_roundoff()
+}
+
+/// Where two results differ, if they do.
+fn difference(want: &[ArgValue], have: &[ArgValue]) -> Option<String> {
+    want.iter().zip(have).enumerate().find_map(|(n, (w, h))| match (w, h) {
+        (ArgValue::Tensor(w), ArgValue::Tensor(h)) => {
+            tensors(w, h).map(|text| format!("parameter {n}: {text}"))
+        }
+        _ => None,
+    })
+}
+
+fn tensors(w: &Tensor, h: &Tensor) -> Option<String> {
+    let elem = Elem::D(w.dtype);
+    let value = |bits: u64| num::to_f64(elem, bits);
+    let scale = w.bits.iter().zip(&w.poison).filter(|(_, p)| !**p).map(|(&b, _)| value(b).abs());
+    let scale = scale.filter(|v| v.is_finite()).fold(1.0, f64::max);
+    for i in 0..w.bits.len() {
+        if w.poison[i] != h.poison[i] {
+            return Some(format!("element {i} is written on one side only"));
+        }
+        let (a, b) = (w.bits[i], h.bits[i]);
+        let (x, y) = (value(a), value(b));
+        let near = w.dtype.is_float()
+            && (x.is_nan() && y.is_nan() || x == y || (x - y).abs() <= allowed(w.dtype) * scale);
+        if !w.poison[i] && a != b && !near {
+            return Some(format!("element {i} is {y}, not {x}"));
+        }
+    }
+    None
+}
+
+#[test]
+fn generated_programs_keep_their_meaning() {
+    let total: usize = std::env::var("PANTILE_FUZZ_PASSES").ok().and_then(|n| n.parse().ok()).unwrap_or(500);
+    let mut bench = Bench::new();
+    bench.arch = arch("sm_80");
+    (bench.options.warp, bench.options.group) = (32, 128);
+    let mut seen: BTreeMap<String, usize> = BTreeMap::new();
+    let mut wrong = Vec::new();
+    let first: usize = std::env::var("PANTILE_FUZZ_FIRST").ok().and_then(|n| n.parse().ok()).unwrap_or(0);
+    for number in first..first + total {
+        let p = Program::generate(number, Choices::seeded(number as u64));
+        let outcome = one(&bench, &p);
+        if let Err(text) = &outcome {
+            println!("{number}: {}", text.lines().next().unwrap_or(""));
+            wrong.push(format!("{}\n{text}", p.text));
+        }
+        *seen.entry(outcome.unwrap_or_else(|_| "wrong".into())).or_default() += 1;
+    }
+    println!("{total} generated programs through the passes: {seen:?}");
+    wrong.sort_by_key(String::len);
+    assert!(wrong.is_empty(), "{} wrong; the shortest:\n{}", wrong.len(), wrong[0]);
+    let same = seen.get("same").copied().unwrap_or(0);
+    assert!(same * 10 >= total * 5, "only {same} of {total} programs come through");
+}
+
+fn one(bench: &Bench, p: &Program) -> Result<String, String> {
+    let Ok(made) = compile(bench, &p.text, &request(p)) else { return Ok("refused before".into()) };
+    let Some(kernel) = kernel_of(&made.program, p) else { return Err("the kernel is lost".into()) };
+    let Ok(want) = interpret(bench, &made.program, kernel, p) else { return Ok("a fault before".into()) };
+    let cx = Cx { arch: &bench.arch };
+    let mut found = None;
+    let done = pipeline::run(made.program, &cx, |pass, program| {
+        verify(program, &bench.arch).map_err(|d| {
+            found = Some(format!("after {}: {}", pass.name, lines(&d)));
+            d
+        })?;
+        let text = match interpret(bench, program, kernel, p) {
+            Ok(have) => difference(&want, &have),
+            Err(fault) => Some(format!("{} {fault}", fault.code)),
+        };
+        match text {
+            Some(text) => {
+                found = Some(format!("after {}: {text}\n{}", pass.name, pantile_ir::print::print(program)));
+                Err(Diagnostics::new())
+            }
+            None => Ok(()),
+        }
+    });
+    match (found, done) {
+        (Some(text), _) => Err(text),
+        (None, Ok(_)) => Ok("same".into()),
+        // what a target cannot have yet is said, with its code
+        (None, Err(d)) => match d.iter().next().map(|d| d.code) {
+            Some(c) if [codes::UNSUPPORTED, codes::SHARED_LIMIT].contains(&c) => Ok(format!("refused {c}")),
+            _ => Err(format!("refused: {}", lines(&d))),
+        },
+    }
+}
+
+#[test]
+fn an_architecture_of_a_file_compiles_the_library() {
+    let path = root().join("tests/targets/toy.toml");
+    let text = std::fs::read_to_string(&path).unwrap();
+    let targets = Targets::with_user(&[UserFile { path, text }], &mut Sources::default()).unwrap();
+    let toy = targets.arch("toy").unwrap();
+    let mut all = kernels().unwrap_or_else(|e| panic!("{e}"));
+    let (mut wide, mut far, mut refused) = (0, 0, Vec::new());
+    for row in 0..all.rows.len() {
+        let name = all.rows[row].name.clone();
+        match all.lowered(row, toy).and_then(|p| all.source(&p, toy)) {
+            Ok(source) => {
+                wide += usize::from(source.contains("copy_32("));
+                far += usize::from(source.contains(", 32, 64)"));
+                assert!(!source.contains("copy_64("), "{name}: an access wider than the target has");
+            }
+            Err(why) => refused.push(format!("{name}: {why}")),
+        }
+    }
+    println!(
+        "toy: {} kernels, {wide} with 32-byte accesses, {far} with shuffles over 64 lanes",
+        all.rows.len()
+    );
+    assert!(refused.is_empty(), "{} refused:\n{}", refused.len(), refused.join("\n"));
+    assert!(wide > 20 && far > 5);
+}
+
+/// Every name of a kernel's locals replaced.
+fn renamed(mut program: Ir) -> Ir {
+    for k in program.kernels.handles().collect::<Vec<_>>() {
+        let locals: Vec<_> = program.kernels[k].body.locals.handles().collect();
+        for (i, l) in locals.into_iter().enumerate() {
+            program.kernels[k].body.locals[l].name = format!("q{i}");
+        }
+    }
+    program
+}
+
+/// Neighbouring `let`s of pure values exchanged where neither needs the other.
+fn reordered(mut program: Ir) -> Ir {
+    for k in program.kernels.handles().collect::<Vec<_>>() {
+        let body = program.kernels[k].body.clone();
+        let mut stmts = std::mem::take(&mut program.kernels[k].stmts);
+        swap(&body, &mut stmts);
+        program.kernels[k].stmts = stmts;
+    }
+    program
+}
+
+fn swap(body: &pantile_ir::program::Body, block: &mut Block) {
+    for i in 1..block.len() {
+        let pair = (&block[i - 1].kind, &block[i].kind);
+        let free = match pair {
+            (StmtKind::Op { results, op: Op::Read { .. } }, StmtKind::Op { op: Op::Read { .. }, .. }) => {
+                !names(body, &block[i].kind).iter().any(|l| results.contains(l))
+            }
+            (StmtKind::Let { local, .. }, StmtKind::Let { .. }) => {
+                !names(body, &block[i].kind).contains(local)
+            }
+            _ => false,
+        };
+        if free && i % 2 == 1 {
+            block.swap(i - 1, i);
+        }
+    }
+    for s in block.iter_mut() {
+        s.kind.blocks_mut().into_iter().for_each(|b| swap(body, b));
+    }
+}
+
+fn names(body: &pantile_ir::program::Body, kind: &StmtKind) -> Vec<pantile_ir::program::LocalId> {
+    let mut open = Vec::new();
+    kind.operands(|e| open.push(e));
+    let mut out = Vec::new();
+    while let Some(e) = open.pop() {
+        if let Expr::Local(l) = body.exprs[e] {
+            out.push(l);
+        }
+        body.exprs[e].operands(|o| open.push(o));
+    }
+    out
+}
+
+#[test]
+fn names_and_order_leave_facts_alone() {
+    let arch = arch("sm_80");
+    let cx = Cx { arch: &arch };
+    let mut all = kernels().unwrap_or_else(|e| panic!("{e}"));
+    let mut changed = Vec::new();
+    for row in 0..all.rows.len() {
+        let name = all.rows[row].name.clone();
+        let Ok(tile) = all.tile(row, &arch) else { continue };
+        let last = |p: Ir| {
+            let done = pipeline::run(p, &cx, |_, _| Ok(())).map_err(|d| lines(&d))?;
+            Ok::<_, String>(done.kernels.iter().map(|(_, k)| facts(k).to_string()).collect::<Vec<_>>())
+        };
+        let plain = last(tile.clone());
+        for (what, other) in [("names", renamed(tile.clone())), ("order", reordered(tile.clone()))] {
+            if verify(&other, &arch).is_err() {
+                continue;
+            }
+            if last(other) != plain {
+                changed.push(format!("{name}: {what}"));
+            }
+        }
+    }
+    let mut statements = 0;
+    if let Ok(tile) = all.tile(0, &arch) {
+        walk(&tile.kernels.iter().next().unwrap().1.stmts, &mut |_| statements += 1);
+    }
+    assert!(statements > 0);
+    assert!(changed.is_empty(), "facts changed:\n{}", changed.join("\n"));
+}

@@ -263,6 +263,7 @@ codes! {
     LIBRARY = 764, "a library that cannot be loaded";
     COMPILER = 765, "a machine compiler that failed";
     READ_BACK = 766, "a dump that is another program than it shows";
+    PASS_MEANING = 767, "a pass that makes another program of it";
 
     // 8xx targets and limits
     UNKNOWN_TARGET = 801, "a target that is not known";

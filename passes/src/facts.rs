@@ -1,39 +1,93 @@
 //! Facts of a program of stage final, counted in its statements: every place once, whatever loops stand around it.
 
-use pantile_ir::program::{ArgKind, Block, Expr, ExprId, Home, Kernel, LoopKind, Mem, Op, StmtKind, Team};
+use crate::share::Conflicts;
+use pantile_ir::diag::Diagnostics;
+use pantile_ir::program::{
+    ArgKind, Block, Expr, ExprId, Home, Kernel, LoopKind, Mem, Op, Program, StmtKind, Team,
+};
+use pantile_ir::span::Span;
+use pantile_ir::target::Arch;
+use pantile_ir::verify::{KernelInfo, verify};
 use std::collections::BTreeMap;
 
-/// Counts by name, in the order of their names.
+/// Facts of one kernel, a `key: value` a line.
 #[derive(Default)]
-pub struct Facts(BTreeMap<String, u64>);
+pub struct Facts {
+    pub threads: u32,
+    /// bytes of the block's arena
+    pub shared_bytes: u64,
+    /// By name, in the order of the names.
+    counts: BTreeMap<String, u64>,
+    /// `None` is unknown.
+    conflicts: Option<Conflicts>,
+    pub accesses: Vec<Access>,
+}
+
+/// What one statement moves between memory and registers of a thread.
+#[derive(Clone, Copy, Debug)]
+pub struct Access {
+    pub mem: Mem,
+    pub store: bool,
+    pub bits: u64,
+    pub span: Span,
+}
 
 /// Shown even where they are zero.
-const ALWAYS: [&str; 4] = ["barriers of the block", "barriers of a warp", "shuffles", "shared atomics"];
+const ALWAYS: [&str; 5] =
+    ["barriers of the block", "barriers of a warp", "shuffles", "shared atomics", "global atomics"];
 
-/// Facts of a kernel.
-pub fn facts(k: &Kernel) -> Facts {
-    let mut facts = Facts::default();
+/// Facts of each kernel of a verified program.
+pub fn facts(program: &Program, arch: &Arch) -> Result<Vec<Facts>, Diagnostics> {
+    let info = verify(program, arch)?;
+    Ok(program.kernels.iter().zip(&info.kernels).map(|((_, k), info)| of(k, info, arch)).collect())
+}
+
+fn of(k: &Kernel, info: &KernelInfo, arch: &Arch) -> Facts {
+    let mut facts = Facts { threads: crate::plan::threads(k), ..Facts::default() };
     ALWAYS.iter().for_each(|n| facts.add(n, 0));
-    let mut count = Count { k, facts, lanes: 1 };
+    let mut count = Count { k, facts, lanes: 1, span: k.span };
     count.block(&k.stmts);
     let mut facts = count.facts;
+    facts.shared_bytes = crate::share::bytes(k);
     let shared = k.buffers.iter().filter(|(_, b)| b.home == Home::Shared);
-    let bits: u64 = shared
-        .map(|(_, b)| b.shape.iter().map(|&n| u64::from(n)).product::<u64>() * u64::from(b.elem.bits()))
-        .sum();
-    facts.add("shared bytes declared", bits.div_ceil(8));
+    facts.conflicts = arch.banks().map(|_| Conflicts::default());
+    for (id, _) in shared {
+        let more = crate::share::conflicts(k, info, id, arch);
+        facts.conflicts = facts.conflicts.zip(more).map(|(a, b)| Conflicts {
+            ways: a.ways.max(b.ways),
+            phases: a.phases + b.phases,
+            ideal: a.ideal + b.ideal,
+            unknown: a.unknown + b.unknown,
+        });
+    }
     facts
+}
+
+/// In words: `none`, `4 ways, 128 phases for 32`, with what is not known.
+pub fn conflicts_text(found: Option<Conflicts>) -> String {
+    let Some(c) = found else { return "unknown".into() };
+    let mut text = match c.phases > c.ideal {
+        true => format!("{} ways, {} phases for {}", c.ways, c.phases, c.ideal),
+        false => "none".to_string(),
+    };
+    if c.unknown > 0 {
+        let noun = if c.unknown == 1 { "access" } else { "accesses" };
+        text += &format!(" ({} {noun} unknown)", c.unknown);
+    }
+    text
 }
 
 impl Facts {
     fn add(&mut self, name: &str, n: u64) {
-        *self.0.entry(name.into()).or_default() += n;
+        *self.counts.entry(name.into()).or_default() += n;
     }
 }
 
 impl std::fmt::Display for Facts {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        self.0.iter().try_for_each(|(name, n)| writeln!(f, "{name}: {n}"))
+        writeln!(f, "threads: {}\nshared bytes: {}", self.threads, self.shared_bytes)?;
+        self.counts.iter().try_for_each(|(name, n)| writeln!(f, "{name}: {n}"))?;
+        writeln!(f, "bank conflicts: {}", conflicts_text(self.conflicts))
     }
 }
 
@@ -42,11 +96,15 @@ struct Count<'a> {
     facts: Facts,
     /// elements that one access of the statement moves
     lanes: u64,
+    span: Span,
 }
 
 impl Count<'_> {
     fn block(&mut self, block: &Block) {
-        block.iter().for_each(|s| self.stmt(&s.kind));
+        for s in block {
+            self.span = s.span;
+            self.stmt(&s.kind);
+        }
     }
 
     fn stmt(&mut self, stmt: &StmtKind) {
@@ -119,5 +177,6 @@ impl Count<'_> {
         };
         let bits = u64::from(elem.bits()) * self.lanes;
         self.facts.add(&format!("{place} {way}s of {bits} bits"), 1);
+        self.facts.accesses.push(Access { mem, store: way == "store", bits, span: self.span });
     }
 }

@@ -3,7 +3,7 @@
 use super::entry::{Entry, Specialise};
 use super::report::{Failure, Session, print, print_json};
 use super::{Exit, Outcome};
-use pantile::driver::{self, compile, passes};
+use pantile::driver::{self, MeaningOptions, compile, keep_meaning, passes};
 use pantile::ir::diag::Diagnostics;
 use pantile::ir::elab::{Library, check_all, tests};
 use pantile::ir::program::Program;
@@ -28,9 +28,13 @@ pub struct Args {
     /// Architectures or back ends, with commas.
     #[arg(long, short, value_delimiter = ',')]
     target: Vec<String>,
-    /// Also run every pass of each target, and check what each leaves.
+    /// Also run every pass of each target, and check what each leaves: it reads back, and gives the results of its
+    /// input in the file's tests, on the interpreter.
     #[arg(long)]
     passes: bool,
+    /// With `--passes`, run every case of the tests, not a few small ones of each.
+    #[arg(long, requires = "passes")]
+    all_cases: bool,
     #[command(flatten)]
     specialise: Specialise,
     /// Print JSON: files, targets, numbers of errors and warnings.
@@ -44,19 +48,27 @@ struct Shown {
     targets: Vec<String>,
     errors: usize,
     warnings: usize,
+    /// Cases of tests that were run before and after every pass.
+    cases: usize,
 }
 
 pub fn run(args: &Args, session: &mut Session) -> Outcome {
     let targets = args.specialise.files.load(session)?;
     let archs = archs(&args.target, &targets)?;
     let mut all = Diagnostics::new();
+    let mut cases = 0;
     for entry in &args.entries {
         match args.specialise.load(&entry.file, session) {
             Err(f) => all.extend(f.diagnostics),
-            Ok(library) if entry.name.is_none() && args.specialise.is_plain() => {
-                all.extend(whole(&library, &archs, args.passes, session));
+            Ok(library) => {
+                all.extend(match entry.name.is_none() && args.specialise.is_plain() {
+                    true => whole(&library, &archs, args.passes, session),
+                    false => one(args, entry, &library, &archs, session)?,
+                });
+                if args.passes && !all.has_errors() {
+                    cases += meaning(args, entry, &library, &archs, &mut all, session);
+                }
             }
-            Ok(library) => all.extend(one(args, entry, &library, &archs, session)?),
         }
     }
     session.show(&all);
@@ -66,11 +78,17 @@ pub fn run(args: &Args, session: &mut Session) -> Outcome {
         targets: archs.iter().map(|a| a.name.clone()).collect(),
         errors,
         warnings: all.len() - errors,
+        cases,
     };
     if args.json {
         print_json(&shown);
     } else if errors == 0 {
-        print(&format!("fine for {}\n", shown.targets.join(", ")));
+        let ran = match cases {
+            0 => String::new(),
+            1 => "; 1 case of its tests gives the same after every pass".into(),
+            n => format!("; {n} cases of tests give the same after every pass"),
+        };
+        print(&format!("fine for {}{ran}\n", shown.targets.join(", ")));
     }
     Ok(if errors > 0 { Exit::Mistake } else { Exit::Fine })
 }
@@ -129,4 +147,26 @@ fn one(
         }
     }
     Ok(found)
+}
+
+/// Runs cases of the file's tests before and after every pass; those of the named entry where one is named.
+fn meaning(
+    args: &Args,
+    entry: &Entry,
+    library: &Library,
+    archs: &[Arch],
+    all: &mut Diagnostics,
+    session: &mut Session,
+) -> usize {
+    // faults of tests themselves are told by the check of the whole file
+    let Ok(mut cases) = tests(library, &mut session.sources) else { return 0 };
+    cases.retain(|c| entry.name.as_ref().is_none_or(|n| *n == c.request.entry));
+    let mut count = 0;
+    for arch in archs {
+        let options = MeaningOptions { all: args.all_cases };
+        let (n, found) = keep_meaning(library, &cases, arch, options, &mut session.sources);
+        count += n;
+        all.extend(found);
+    }
+    count
 }

@@ -17,6 +17,7 @@ mod run;
 mod targets;
 mod test;
 mod unified;
+mod watch;
 
 use clap::{Parser, Subcommand};
 use report::{Failure, Session};
@@ -51,7 +52,8 @@ enum Command {
     Test(test::Args),
     Emit(emit::Args),
     Build(build::Args),
-    Explain(explain::Args),
+    Watch(watch::Args),
+    Explain(Box<explain::Args>),
     Targets(targets::Args),
     Doctor(doctor::Args),
     Cache(cache::Args),
@@ -82,6 +84,7 @@ pub fn main() -> ExitCode {
         Command::Build(args) => build::run(&args, &mut session),
         Command::Emit(args) => emit::run(&args, &mut session),
         Command::Fmt(args) => fmt::run(&args, &mut session),
+        Command::Watch(args) => watch::run(&args, &mut session),
         Command::Explain(args) => explain::run(&args, &mut session),
         Command::Targets(args) => targets::run(&args, &mut session),
         Command::Doctor(args) => doctor::run(&args, &mut session),

@@ -92,11 +92,12 @@ fn threads(name: &str) {
                 Ok(source) => section("source", &renumbered(source)),
                 Err(why) => section("no source", why),
             };
-            for (_, k) in program.kernels.iter() {
+            let known = facts(&program, arch).unwrap_or_else(|d| panic!("{name}: {d:?}"));
+            for ((_, k), facts) in program.kernels.iter().zip(known) {
                 let compiled =
                     source.as_ref().ok().map(|s| vendor_facts(s, &all.rows[row].name, &k.name, arch));
                 let compiled = compiled.unwrap_or_else(|| UNKNOWN.to_string());
-                text += &section(&format!("facts of {}", k.name), &format!("{}{compiled}", facts(k)));
+                text += &section(&format!("facts of {}", k.name), &format!("{facts}{compiled}"));
             }
             text
         }

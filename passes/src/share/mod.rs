@@ -6,6 +6,8 @@
 
 mod pitch;
 
+pub use pitch::{Conflicts, conflicts};
+
 use crate::pipeline::Cx;
 use pantile_ir::builder::{KernelBuilder, Result, Rewrite, rewrite};
 use pantile_ir::codes;

@@ -3,7 +3,7 @@
 
 use crate::order::Env;
 use pantile_ir::effects::{Ctx, Obj, Part, stmt_effects};
-use pantile_ir::layout::{Axis, Banks, Digit, Dim, Layout, Shared, bank_conflicts_of};
+use pantile_ir::layout::{Axis, Banks, Digit, Dim, Layout, Shared, bank_conflicts_of, contiguous};
 use pantile_ir::program::*;
 use pantile_ir::target::Arch;
 use pantile_ir::verify::KernelInfo;
@@ -27,7 +27,7 @@ pub fn choose(k: &Kernel, info: &KernelInfo, buffer: BufferId, arch: &Arch) -> O
     }
     let env = Env::new(k, info);
     let active = Rc::new(vec![true; env.threads]);
-    let mut scan = Scan { env, buffer, size, uses: Vec::new() };
+    let mut scan = Scan { env, buffer, size, uses: Vec::new(), skipped: 0 };
     scan.block(&k.stmts, &active, 1);
     let row = u64::from(fast) * size;
     let wide = scan.uses.iter().map(|u| u.bytes).max().unwrap_or(size);
@@ -49,6 +49,48 @@ pub fn choose(k: &Kernel, info: &KernelInfo, buffer: BufferId, arch: &Arch) -> O
         });
         Shared::plain(Layout::new(dims.collect::<Vec<_>>()), 16)
     })
+}
+
+/// Bank conflicts of all accesses to a buffer as it is placed, each counted once.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Conflicts {
+    /// most words that one bank must serve in one phase
+    pub ways: u64,
+    /// phases of all accesses, each counted with its ways
+    pub phases: u64,
+    /// phases if no bank were hit twice
+    pub ideal: u64,
+    /// accesses whose places are not known before the launch
+    pub unknown: u64,
+}
+
+/// `None` where nothing is known of the target's banks.
+pub fn conflicts(k: &Kernel, info: &KernelInfo, buffer: BufferId, arch: &Arch) -> Option<Conflicts> {
+    let b = &k.buffers[buffer];
+    let banks = arch.banks()?;
+    let size = Elem::D(b.elem).bytes();
+    let shape: Vec<u64> = b.shape.iter().map(|&n| n.into()).collect();
+    let place = b.layout.clone().unwrap_or_else(|| Shared::plain(contiguous(&shape, size), 1));
+    let env = Env::new(k, info);
+    let active = Rc::new(vec![true; env.threads]);
+    let mut scan = Scan { env, buffer, size, uses: Vec::new(), skipped: 0 };
+    scan.block(&k.stmts, &active, 1);
+    let mut total = Conflicts { unknown: scan.skipped, ..Conflicts::default() };
+    for u in &scan.uses {
+        let threads: Vec<usize> = (0..u.active.len()).collect();
+        for warp in threads.chunks(banks.lanes.max(1) as usize) {
+            let at = |t: usize| {
+                let index: Vec<u64> = u.index.iter().map(|i| i[t].unsigned_abs()).collect();
+                place.address(&index)
+            };
+            let lanes: Vec<u64> = warp.iter().filter(|&&t| u.active[t]).map(|&t| at(t)).collect();
+            let phases = bank_conflicts_of(&lanes, u.bytes, &banks);
+            total.ideal += phases.len() as u64;
+            total.phases += phases.iter().sum::<u64>();
+            total.ways = total.ways.max(phases.into_iter().max().unwrap_or(0));
+        }
+    }
+    Some(total)
 }
 
 fn strides(shape: &[u32], size: u64, pitch: u64) -> Vec<u64> {
@@ -80,6 +122,8 @@ struct Scan<'a> {
     buffer: BufferId,
     size: u64,
     uses: Vec<Use>,
+    /// Accesses whose places are not known here.
+    skipped: u64,
 }
 
 impl Scan<'_> {
@@ -131,6 +175,8 @@ impl Scan<'_> {
             if let Some(index) = index {
                 let bytes = (self.size * lanes).next_power_of_two().min(16).max(self.size);
                 self.uses.push(Use { index, active: active.clone(), bytes });
+            } else {
+                self.skipped += 1;
             }
         }
     }

@@ -107,12 +107,12 @@ impl Job<'_> {
         let compiled = vendor::facts(&source, self);
         let mut out = String::new();
         let several = source.kernels.len() > 1;
-        for ((_, k), made) in program.kernels.iter().zip(&source.kernels) {
+        let known = pantile::passes::facts::facts(&program, &self.arch)?;
+        for (facts, made) in known.iter().zip(&source.kernels) {
             if several {
                 out += &format!("kernel: {}\n", made.name);
             }
-            out += &format!("threads: {}\nshared bytes: {}\n", made.threads, made.shared_bytes);
-            out += &pantile::passes::facts::facts(k).to_string();
+            out += &facts.to_string();
             out += &compiled(&made.symbol);
         }
         text(out, "facts")

@@ -1,5 +1,8 @@
-//! `pantile explain`: what a rule means, what a layout looks like.
+//! `pantile explain`: what a rule means, what a layout looks like, how a kernel is mapped.
 
+mod mapping;
+
+use super::entry::{Entry, Specialise, usage};
 use super::report::{Failure, Session, print, table};
 use super::{Exit, Outcome};
 use pantile::ir::codes::{self, TABLE};
@@ -7,18 +10,27 @@ use pantile::ir::diag::Code;
 use pantile::ir::explain::page;
 use pantile::ir::layout;
 
-/// Explain a rule by its code, with a wrong and a right example; or draw a layout.
+/// Explain a rule by its code, with a wrong and a right example; how a kernel is mapped to a GPU; or draw a layout.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
   pantile explain P0302                                            a rule
   pantile explain                                                  all rules, a line each
+  pantile explain gemm.tile::gemm -p T=f16 --target cuda:sm_80     plan, layouts, shared memory, accesses, barriers
   pantile explain --layout 'm: 4@thr*32, 2@reg*2, 8@thr*4 ; n: 16@reg*4, 4@thr, 2@reg'
   pantile explain --layout 'm: 8@mem*64 ; n: 64@mem ; xor<3,4,3>' --svg > layout.svg")]
 pub struct Args {
-    /// A code as errors show it: P0302, or 302.
-    #[arg(value_name = "CODE", value_parser = code, conflicts_with = "layout")]
-    code: Option<Code>,
+    /// A code as errors show it: P0302, or 302; or a kernel of a file.
+    #[arg(value_name = "CODE|FILE[::NAME]", value_parser = what, conflicts_with = "layout")]
+    what: Option<What>,
+    /// For a kernel: cuda, cuda:ARCH, musa, musa:ARCH, or an architecture; several with commas.
+    #[arg(long, short, value_delimiter = ',')]
+    target: Vec<String>,
+    #[command(flatten)]
+    specialise: Specialise,
+    /// For a kernel: print JSON, one object for each kernel and target.
+    #[arg(long)]
+    json: bool,
     /// A layout's text: what it maps where, drawn.
     #[arg(long, value_name = "TEXT")]
     layout: Option<String>,
@@ -27,13 +39,33 @@ pub struct Args {
     svg: bool,
 }
 
-fn code(text: &str) -> Result<Code, String> {
+#[derive(Clone)]
+enum What {
+    Rule(Code),
+    Kernel(Entry),
+}
+
+/// Digits alone, or behind a P, are a code; a file's name has more.
+fn what(text: &str) -> Result<What, String> {
     let digits = text.strip_prefix(['P', 'p']).unwrap_or(text);
-    digits.parse().map(Code).map_err(|_| "a code looks like P0302".into())
+    match digits.parse() {
+        Ok(code) => Ok(What::Rule(Code(code))),
+        Err(_) if text.contains(['.', '/', ':']) => Entry::parse(text).map(What::Kernel),
+        Err(_) => Err("a code looks like P0302, a kernel like FILE::NAME".into()),
+    }
 }
 
 pub fn run(args: &Args, session: &mut Session) -> Outcome {
-    let text = match (&args.layout, args.code) {
+    if let Some(What::Kernel(entry)) = &args.what {
+        let options =
+            mapping::Options { specialise: &args.specialise, targets: &args.target, json: args.json };
+        return mapping::run(entry, &options, session);
+    }
+    if args.json || !args.target.is_empty() || !args.specialise.is_plain() {
+        return Err(usage("these options go with a kernel")
+            .help("name one: `pantile explain FILE::NAME --target ARCH`"));
+    }
+    let text = match (&args.layout, &args.what) {
         (Some(text), _) if args.svg => {
             let file = session.sources.add("--layout", None, text.clone());
             // the page's own errors have a place in the text
@@ -45,8 +77,8 @@ pub fn run(args: &Args, session: &mut Session) -> Outcome {
             let file = session.sources.add("--layout", None, text.clone());
             layout::explain_in(text, file)?
         }
-        (None, Some(code)) => rule(code)?,
-        (None, None) => {
+        (None, Some(What::Rule(code))) => rule(*code)?,
+        (None, None | Some(What::Kernel(_))) => {
             let rows = TABLE.iter().map(|r| vec![r.code.to_string(), r.title.to_string()]);
             table(&rows.collect::<Vec<_>>())
         }

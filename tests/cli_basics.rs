@@ -8,7 +8,9 @@ use cli_support::Place;
 fn help_and_version() {
     let p = Place::new();
     let help = p.fine(&["--help"]);
-    for command in ["new", "check", "fmt", "run", "test", "emit", "explain", "targets", "doctor", "cache"] {
+    for command in
+        ["new", "check", "fmt", "run", "test", "emit", "watch", "explain", "targets", "doctor", "cache"]
+    {
         assert!(help.contains(&format!("\n  {command} ")), "{command} is not listed");
         let own = p.fine(&[command, "--help"]);
         assert!(own.contains("Usage: pantile"), "{command}");

@@ -201,7 +201,7 @@ test twice {
     kernel twice
     dims N in [0, 3, 20, 90000]
     X = int(-9, 9, seed 1)
-    Y ~ widen(rtol = 1e-6)
+    Y ~ widen rtol 1e-6
 }
 ";
 

@@ -3,7 +3,7 @@
 use super::entry::{Entry, Specialise};
 use super::report::{Failure, Session, print, print_json};
 use super::{Exit, Outcome};
-use pantile::driver::{self, MeaningOptions, compile, keep_meaning, passes};
+use pantile::driver::{self, Meaning, MeaningOptions, Skipped, compile, keep_meaning, passes};
 use pantile::ir::diag::Diagnostics;
 use pantile::ir::elab::{Library, check_all, tests};
 use pantile::ir::program::Program;
@@ -21,7 +21,7 @@ Examples:
   pantile check gemm.tile
   pantile check gemm.tile::gemm -p T=f16 -p BM=64 --target sm_90a,cpu
   pantile check kernels/*.tile --error-format=short
-  pantile check gemm.tile --target cpu --passes     every pass, and what it leaves")]
+  pantile check gemm.tile --target sm_80 --passes     every pass: what it leaves, and that it means the same")]
 pub struct Args {
     #[arg(required = true, value_name = "FILE[::NAME]", value_parser = Entry::parse)]
     entries: Vec<Entry>,
@@ -32,9 +32,16 @@ pub struct Args {
     /// input in the file's tests, on the interpreter.
     #[arg(long)]
     passes: bool,
-    /// With `--passes`, run every case of the tests, not a few small ones of each.
-    #[arg(long, requires = "passes")]
+    /// With `--passes`, how many cases of each test are run: small ones; 0 only checks what passes leave.
+    #[arg(long, requires = "passes", value_name = "N", default_value_t = 3)]
+    cases: usize,
+    /// With `--passes`, run every case of the tests.
+    #[arg(long, requires = "passes", conflicts_with = "cases")]
     all_cases: bool,
+    /// With `--passes`, statements that one run of a case may take on the interpreter; a longer one is skipped, and that
+    /// is said.
+    #[arg(long, requires = "passes", value_name = "N", default_value_t = MeaningOptions::default().steps)]
+    max_steps: u64,
     #[command(flatten)]
     specialise: Specialise,
     /// Print JSON: files, targets, numbers of errors and warnings.
@@ -48,15 +55,19 @@ struct Shown {
     targets: Vec<String>,
     errors: usize,
     warnings: usize,
-    /// Cases of tests that were run before and after every pass.
+    /// Cases of tests that gave the same before and after every pass.
     cases: usize,
+    /// Cases that a pass changed, or made stop.
+    cases_failed: usize,
+    /// Cases that could not be compared, with the reason.
+    skipped: Vec<Skipped>,
 }
 
 pub fn run(args: &Args, session: &mut Session) -> Outcome {
     let targets = args.specialise.files.load(session)?;
     let archs = archs(&args.target, &targets)?;
     let mut all = Diagnostics::new();
-    let mut cases = 0;
+    let mut meaning = Meaning::default();
     for entry in &args.entries {
         match args.specialise.load(&entry.file, session) {
             Err(f) => all.extend(f.diagnostics),
@@ -66,11 +77,12 @@ pub fn run(args: &Args, session: &mut Session) -> Outcome {
                     false => one(args, entry, &library, &archs, session)?,
                 });
                 if args.passes && !all.has_errors() {
-                    cases += meaning(args, entry, &library, &archs, &mut all, session);
+                    keeps_meaning(args, entry, &library, &archs, &mut meaning, session);
                 }
             }
         }
     }
+    all.extend(std::mem::take(&mut meaning.found));
     session.show(&all);
     let errors = all.iter().filter(|d| d.is_error()).count();
     let shown = Shown {
@@ -78,17 +90,21 @@ pub fn run(args: &Args, session: &mut Session) -> Outcome {
         targets: archs.iter().map(|a| a.name.clone()).collect(),
         errors,
         warnings: all.len() - errors,
-        cases,
+        cases: meaning.compared,
+        cases_failed: meaning.failed,
+        skipped: meaning.skipped,
     };
     if args.json {
         print_json(&shown);
-    } else if errors == 0 {
-        let ran = match cases {
-            0 => String::new(),
-            1 => "; 1 case of its tests gives the same after every pass".into(),
-            n => format!("; {n} cases of tests give the same after every pass"),
-        };
-        print(&format!("fine for {}{ran}\n", shown.targets.join(", ")));
+    } else {
+        let ran = cases_text(&shown);
+        if errors == 0 {
+            let ran = if ran.is_empty() { ran } else { format!("; {ran}") };
+            print(&format!("fine for {}{ran}\n", shown.targets.join(", ")));
+        } else if !ran.is_empty() {
+            print(&format!("{ran}\n"));
+        }
+        print(&skipped_text(&shown.skipped));
     }
     Ok(if errors > 0 { Exit::Mistake } else { Exit::Fine })
 }
@@ -150,23 +166,65 @@ fn one(
 }
 
 /// Runs cases of the file's tests before and after every pass; those of the named entry where one is named.
-fn meaning(
+fn keeps_meaning(
     args: &Args,
     entry: &Entry,
     library: &Library,
     archs: &[Arch],
-    all: &mut Diagnostics,
+    told: &mut Meaning,
     session: &mut Session,
-) -> usize {
+) {
     // faults of tests themselves are told by the check of the whole file
-    let Ok(mut cases) = tests(library, &mut session.sources) else { return 0 };
+    let Ok(mut cases) = tests(library, &mut session.sources) else { return };
     cases.retain(|c| entry.name.as_ref().is_none_or(|n| *n == c.request.entry));
-    let mut count = 0;
+    let options = MeaningOptions { cases: (!args.all_cases).then_some(args.cases), steps: args.max_steps };
     for arch in archs {
-        let options = MeaningOptions { all: args.all_cases };
-        let (n, found) = keep_meaning(library, &cases, arch, options, &mut session.sources);
-        count += n;
-        all.extend(found);
+        let more = keep_meaning(library, &cases, arch, options, &mut session.sources);
+        told.compared += more.compared;
+        told.failed += more.failed;
+        told.skipped.extend(more.skipped);
+        told.found.extend(more.found);
     }
-    count
+}
+
+/// `3 cases of tests give the same after every pass, 1 does not, 2 were skipped`; empty where none was run.
+fn cases_text(shown: &Shown) -> String {
+    let mut parts = Vec::new();
+    match shown.cases {
+        0 => {}
+        1 => parts.push("1 case of tests gives the same after every pass".to_string()),
+        n => parts.push(format!("{n} cases of tests give the same after every pass")),
+    }
+    match shown.cases_failed {
+        0 => {}
+        1 => parts.push("1 does not".into()),
+        n => parts.push(format!("{n} do not")),
+    }
+    match shown.skipped.len() {
+        0 => {}
+        1 => parts.push("1 was skipped".into()),
+        n => parts.push(format!("{n} were skipped")),
+    }
+    parts.join(", ")
+}
+
+/// Skipped cases, those of one test for one reason on a line.
+fn skipped_text(skipped: &[Skipped]) -> String {
+    let mut groups: Vec<(&Skipped, usize)> = Vec::new();
+    for s in skipped {
+        let same = |o: &Skipped| (&o.test, &o.target, &o.why) == (&s.test, &s.target, &s.why);
+        match groups.iter_mut().find(|(o, _)| same(o)) {
+            Some((_, n)) => *n += 1,
+            None => groups.push((s, 1)),
+        }
+    }
+    let line = |(s, n): (&Skipped, usize)| {
+        let case = match (n, s.case.as_str()) {
+            (1, "") => String::new(),
+            (1, case) => format!(" ({case})"),
+            (n, _) => format!(" ({n} cases)"),
+        };
+        format!("  skipped `{}`{case} for {}: {}\n", s.test, s.target, s.why)
+    };
+    groups.into_iter().map(line).collect()
 }

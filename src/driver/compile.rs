@@ -50,6 +50,11 @@ impl Compiled {
         for kernel in program.kernels.handles() {
             drop_prints(&mut program.kernels[kernel].stmts);
         }
+        self.with(program)
+    }
+
+    /// The same entry as another program: what a pass left of it.
+    pub(super) fn with(&self, program: Program) -> Compiled {
         Compiled {
             program,
             abi: self.abi.clone(),

@@ -25,7 +25,7 @@ pub use compile::{Compiled, compile, load};
 pub use execute::{Device, Ran, RunError, Value, diagnostic, execute};
 pub use fit::fitting_types;
 pub use head::{Head, entry, heads};
-pub use meaning::{MeaningOptions, keep_meaning};
+pub use meaning::{Meaning, MeaningOptions, Skipped, keep_meaning};
 pub use reference::{Checked, Outputs, check_against, default_tolerance, entry_outputs, relative, widened};
 pub use source::{format_source, read_source, read_text};
 pub use target::{RunOptions, Target};

@@ -4,7 +4,7 @@ use crate::cli::emit::arch;
 use crate::cli::entry::{Entry, Specialise, usage};
 use crate::cli::report::{Session, print, print_json, table};
 use crate::cli::{Exit, Outcome};
-use pantile::driver::mapping::{Mapping, mapping};
+use pantile::driver::mapping::{Barrier, Mapping, mapping};
 use pantile::driver::{self, compile};
 
 pub struct Options<'a> {
@@ -72,9 +72,17 @@ fn text(m: &Mapping) -> String {
         vec![a.memory.clone(), format!("{}s", a.way), format!("of {} bits", a.bits), format!("x {}", a.count)]
     });
     out += &section("accesses of a thread, each place once", &accesses.collect::<Vec<_>>());
-    let barriers = m.barriers.iter().map(|b| {
+    // places that say the same, as those of a loop's versions, share a row
+    let mut barriers: Vec<(&Barrier, usize)> = Vec::new();
+    for b in &m.barriers {
+        match barriers.iter_mut().find(|(o, _)| *o == b) {
+            Some((_, n)) => *n += 1,
+            None => barriers.push((b, 1)),
+        }
+    }
+    let barriers = barriers.iter().map(|(b, n)| {
         let line = b.line.map_or_else(String::new, |l| format!("before line {l}"));
-        vec![format!("of the {}", b.team), line, b.why.clone()]
+        vec![format!("of the {}", b.team), line, format!("x {n}"), b.why.clone()]
     });
     out += &section(&format!("barriers: {}", m.barriers.len()), &barriers.collect::<Vec<_>>());
     if m.barriers.is_empty() {

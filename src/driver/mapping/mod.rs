@@ -4,7 +4,6 @@
 mod registers;
 mod slow;
 
-use super::passes;
 use pantile_ir::codes;
 use pantile_ir::diag::{Diagnostic, Diagnostics};
 use pantile_ir::effects::{Ctx, Kind, Obj, stmt_effects};
@@ -14,6 +13,7 @@ use pantile_ir::span::{Sources, Span};
 use pantile_ir::target::{Arch, Backend};
 use pantile_ir::verify::{KernelInfo, verify};
 use pantile_passes::facts::{conflicts_text, facts};
+use pantile_passes::pipeline::{self, Cx, Form};
 use pantile_passes::share;
 use serde::Serialize;
 
@@ -45,7 +45,7 @@ pub struct Decision {
     pub refused: Vec<(String, String)>,
 }
 
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Tile {
     pub name: String,
     #[serde(rename = "type")]
@@ -54,7 +54,7 @@ pub struct Tile {
     pub layout: Option<String>,
 }
 
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Placed {
     pub name: String,
     #[serde(rename = "type")]
@@ -75,7 +75,7 @@ pub struct Accesses {
     pub count: u64,
 }
 
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Barrier {
     pub team: &'static str,
     pub line: Option<usize>,
@@ -90,16 +90,22 @@ pub fn mapping(program: &Program, arch: &Arch, sources: &Sources) -> Result<Vec<
             .help("name a GPU, such as `--target cuda:sm_80` or `--target musa`");
         return Err(Diagnostics::from_iter([d]));
     }
-    let scheduled = passes::at_stage(program.clone(), arch, Stage::Scheduled)?;
-    let last = passes::at_stage(program.clone(), arch, Stage::Final)?;
-    let slow = slow::of(program, arch)?;
+    let mut scheduled = program.clone();
+    let mut slow = slow::Watch::new(program);
+    let last = pipeline::run(program.clone(), &Cx { arch }, |pass, p| {
+        if pass.to == Form::Program(Stage::Scheduled) {
+            scheduled = p.clone();
+        }
+        slow.see(p);
+        Ok(())
+    })?;
     let info = verify(&last, arch)?;
     let known = facts(&last, arch)?;
     let mut all = Vec::new();
     for (i, ((_, k), info)) in last.kernels.iter().zip(&info.kernels).enumerate() {
         let Some((_, plan)) = scheduled.kernels.iter().nth(i) else { continue };
         let named = program.kernels.iter().nth(i).is_some_and(|(_, k)| k.threads.is_some());
-        let mut slow = slow.get(i).cloned().unwrap_or_default();
+        let mut slow = slow.told(i).to_vec();
         slow.extend(slow::narrow(k, &known[i].accesses, arch));
         all.push(Mapping {
             kernel: k.name.clone(),
@@ -157,7 +163,13 @@ fn tiles(k: &Kernel) -> Vec<Tile> {
         home: home_text(l.home),
         layout: l.layout.as_ref().map(|s| s.to_string()),
     };
-    tiles.map(|(_, l)| tile(l)).collect()
+    let mut all: Vec<Tile> = Vec::new();
+    for tile in tiles.map(|(_, l)| tile(l)) {
+        if !all.contains(&tile) {
+            all.push(tile);
+        }
+    }
+    all
 }
 
 fn placed(k: &Kernel, info: &KernelInfo, arch: &Arch) -> Vec<Placed> {
@@ -182,7 +194,25 @@ fn placed(k: &Kernel, info: &KernelInfo, arch: &Arch) -> Vec<Placed> {
         });
     }
     all.sort_by_key(|p| p.offset);
-    all
+    once(all)
+}
+
+/// A loop in several versions has each buffer several times: told once, and where versions differ, by number.
+fn once(all: Vec<Placed>) -> Vec<Placed> {
+    let mut kept: Vec<Placed> = Vec::new();
+    for p in all {
+        if !kept.contains(&p) {
+            kept.push(p);
+        }
+    }
+    let names: Vec<String> = kept.iter().map(|p| p.name.clone()).collect();
+    for (i, p) in kept.iter_mut().enumerate() {
+        let of_name = |names: &[String]| names.iter().filter(|n| **n == p.name).count();
+        if of_name(&names) > 1 {
+            p.name = format!("{} (version {})", p.name, of_name(&names[..=i]));
+        }
+    }
+    kept
 }
 
 /// What people call a memory.

@@ -1,20 +1,33 @@
 //! Paths that cost more than they must, each with what would make them fast.
 
 use super::memory;
-use pantile_ir::diag::Diagnostics;
 use pantile_ir::program::{ArgKind, Expr, Home, Kernel, Mem, Op, Program, StmtKind, Tensor, walk};
 use pantile_ir::target::Arch;
 use pantile_passes::facts::Access;
-use pantile_passes::pipeline::{self, Cx};
 
-/// Seen while the passes run: tiles read in place, reductions that go through shared memory. By kernel.
-pub fn of(program: &Program, arch: &Arch) -> Result<Vec<Vec<String>>, Diagnostics> {
-    let mut all: Vec<Vec<String>> = program.kernels.iter().map(|_| Vec::new()).collect();
-    // folds over threads and shared buffers, as the pass before left them
-    let mut before: Vec<(usize, Vec<String>)> = program.kernels.iter().map(|_| (0, Vec::new())).collect();
-    pipeline::run(program.clone(), &Cx { arch }, |_, p| {
-        for (i, (_, k)) in p.kernels.iter().enumerate() {
-            let (Some(told), Some(before)) = (all.get_mut(i), before.get_mut(i)) else { continue };
+/// What is seen while the passes run: tiles read in place, reductions that go through shared memory.
+pub struct Watch {
+    /// By kernel.
+    told: Vec<Vec<String>>,
+    /// Folds over threads and shared buffers of each kernel, as the pass before left them.
+    before: Vec<(usize, Vec<String>)>,
+}
+
+impl Watch {
+    pub fn new(program: &Program) -> Watch {
+        let n = program.kernels.iter().count();
+        Watch { told: vec![Vec::new(); n], before: vec![(0, Vec::new()); n] }
+    }
+
+    /// Of the kernel at this place of the program.
+    pub fn told(&self, kernel: usize) -> &[String] {
+        self.told.get(kernel).map_or(&[], Vec::as_slice)
+    }
+
+    /// What a pass left.
+    pub fn see(&mut self, program: &Program) {
+        for ((_, k), (told, before)) in program.kernels.iter().zip(self.told.iter_mut().zip(&mut self.before))
+        {
             for (_, l) in k.body.locals.iter().filter(|(_, l)| l.home == Home::Direct) {
                 let line = format!(
                     "`{}` is read in place: shared memory has no room for it; smaller tiles would fit",
@@ -25,21 +38,15 @@ pub fn of(program: &Program, arch: &Arch) -> Result<Vec<Vec<String>>, Diagnostic
                 }
             }
             let now = (folds(k), shared(k));
-            if now.0 == 0 && before.0 > 0 {
-                let new: Vec<String> =
-                    now.1.iter().filter(|n| !before.1.contains(n)).map(|n| format!("`{n}`")).collect();
-                if !new.is_empty() {
-                    told.push(format!(
-                        "folds over threads go through shared memory ({}): they cross warps",
-                        new.join(", ")
-                    ));
-                }
+            let new = now.1.iter().filter(|n| !before.1.contains(n)).map(|n| format!("`{n}`"));
+            let new: Vec<String> = new.collect();
+            if now.0 == 0 && before.0 > 0 && !new.is_empty() {
+                let names = new.join(", ");
+                told.push(format!("folds over threads go through shared memory ({names}): they cross warps"));
             }
             *before = now;
         }
-        Ok(())
-    })?;
-    Ok(all)
+    }
 }
 
 fn folds(k: &Kernel) -> usize {

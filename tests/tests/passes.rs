@@ -217,7 +217,8 @@ fn names_and_order_leave_facts_alone() {
         let Ok(tile) = all.tile(row, &arch) else { continue };
         let last = |p: Ir| {
             let done = pipeline::run(p, &cx, |_, _| Ok(())).map_err(|d| lines(&d))?;
-            Ok::<_, String>(done.kernels.iter().map(|(_, k)| facts(k).to_string()).collect::<Vec<_>>())
+            let known = facts(&done, &arch).map_err(|d| lines(&d))?;
+            Ok::<_, String>(known.iter().map(ToString::to_string).collect::<Vec<_>>())
         };
         let plain = last(tile.clone());
         for (what, other) in [("names", renamed(tile.clone())), ("order", reordered(tile.clone()))] {

@@ -96,9 +96,8 @@ fn one(bench: &Bench, p: &Program) -> Result<String, String> {
     let cx = Cx { arch: &bench.arch };
     let mut found = None;
     let done = pipeline::run(made.program, &cx, |pass, program| {
-        verify(program, &bench.arch).map_err(|d| {
-            found = Some(format!("after {}: {}", pass.name, lines(&d)));
-            d
+        verify(program, &bench.arch).inspect_err(|d| {
+            found = Some(format!("after {}: {}", pass.name, lines(d)));
         })?;
         let text = match interpret(bench, program, kernel, p) {
             Ok(have) => difference(&want, &have),

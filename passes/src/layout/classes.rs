@@ -52,6 +52,11 @@ impl Classes {
         self.vector[self.find(n)]
     }
 
+    /// An access of a tile of more than one axis runs along the class.
+    pub fn strong(&self, n: Node) -> bool {
+        self.strong[self.find(n)]
+    }
+
     fn node(&mut self, extent: u32) -> Node {
         let n = self.parent.len();
         self.parent.push(n);

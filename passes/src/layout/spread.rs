@@ -33,7 +33,8 @@ pub fn spread(classes: &Classes, threads: u32, facts: &Facts) -> HashMap<Node, A
         let mut open: Vec<(usize, Node)> =
             roots.iter().copied().enumerate().filter(|(_, r)| !shares.contains_key(r)).collect();
         // fast axes first: what is contiguous, then from the last axis on
-        open.sort_by_key(|&(i, r)| (classes.vector(r) == 0, std::cmp::Reverse(i)));
+        let slow = |r: Node| !classes.strong(r) && (space.product || classes.vector(r) == 0);
+        open.sort_by_key(|&(i, r)| (slow(r), std::cmp::Reverse(i)));
         for (n, &(_, root)) in open.iter().enumerate() {
             let extent = classes.extent[root];
             let others: u32 = open[n + 1..].iter().map(|&(_, r)| capacity(classes.extent[r])).sum();

@@ -3,7 +3,6 @@
 use super::radix::Sum;
 use super::value::{Known, STEPS, Val};
 use pantile_ir::effects::{Kind, Obj};
-use std::collections::HashMap;
 use std::rc::Rc;
 
 /// One access of a unit, as every thread makes it.
@@ -44,30 +43,69 @@ pub fn reach(a: &Touch, b: &Touch, same: bool, warp: usize) -> Reach {
         _ => Vec::new(),
     };
     let (exact, apart): (Vec<_>, Vec<_>) = axes.iter().partition(|a| a.apart == 0);
-    let key = |exact: &[&Axis], t: usize, second: bool| -> Vec<i64> {
-        exact.iter().map(|a| a.of(t, second)).collect()
+    let keys = |mask: &[bool], second: bool| -> Vec<(u64, usize)> {
+        // what two threads' equal keys say wrongly only makes them wait
+        let key = |t: usize| exact.iter().fold(0, |h: u64, a| mix(h ^ a.of(t, second) as u64));
+        let mut list: Vec<(u64, usize)> = (0..n).filter(|&t| mask[t]).map(|t| (key(t), t)).collect();
+        list.sort_unstable();
+        list
     };
-    let mut groups: HashMap<Vec<i64>, Vec<usize>> = HashMap::new();
-    for t in (0..n).filter(|&t| a.mask[t]) {
-        groups.entry(key(&exact, t, false)).or_default().push(t);
-    }
+    let (first, second) = (keys(&a.mask, false), keys(&b.mask, true));
     let mut worst = Reach::None;
-    for u in (0..n).filter(|&u| b.mask[u]) {
-        let Some(list) = groups.get(&key(&exact, u, true)) else { continue };
-        if apart.is_empty() && list.len() > warp {
-            return Reach::Block;
+    let (mut i, mut j) = (0, 0);
+    while i < first.len() && j < second.len() {
+        let key = first[i].0.max(second[j].0);
+        while i < first.len() && first[i].0 < key {
+            i += 1;
         }
-        for &t in list.iter().filter(|&&t| t != u) {
-            if !apart.iter().all(|x| x.steps(t, u)) {
-                continue;
-            }
-            if t / warp != u / warp {
-                return Reach::Block;
-            }
-            worst = Reach::Warp;
+        while j < second.len() && second[j].0 < key {
+            j += 1;
+        }
+        let (from_i, from_j) = (i, j);
+        while i < first.len() && first[i].0 == key {
+            i += 1;
+        }
+        while j < second.len() && second[j].0 == key {
+            j += 1;
+        }
+        worst = worst.max(meet(&first[from_i..i], &second[from_j..j], &apart, warp));
+        if worst == Reach::Block {
+            return worst;
         }
     }
     if a.warps_met && worst == Reach::Warp { Reach::None } else { worst }
+}
+
+fn mix(x: u64) -> u64 {
+    let x = x.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    x ^ (x >> 29)
+}
+
+/// How far apart two threads of these lists are that are not one.
+fn meet(first: &[(u64, usize)], second: &[(u64, usize)], apart: &[&Axis], warp: usize) -> Reach {
+    if first.is_empty()
+        || second.is_empty()
+        || first.len() == 1 && second.len() == 1 && first[0].1 == second[0].1
+    {
+        return Reach::None;
+    }
+    if apart.is_empty() {
+        let mut warps = first.iter().chain(second).map(|&(_, t)| t / warp);
+        let one = warps.next();
+        return if warps.all(|w| Some(w) == one) { Reach::Warp } else { Reach::Block };
+    }
+    let mut worst = Reach::None;
+    for &(_, u) in second {
+        for &(_, t) in first.iter().filter(|&&(_, t)| t != u) {
+            if apart.iter().all(|x| x.steps(t, u)) {
+                if t / warp != u / warp {
+                    return Reach::Block;
+                }
+                worst = Reach::Warp;
+            }
+        }
+    }
+    worst
 }
 
 /// Two indices of one axis that can be compared.

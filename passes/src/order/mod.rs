@@ -84,6 +84,7 @@ fn walked(k: &Kernel, info: &KernelInfo, warp: usize, points: Points) -> (Points
     let all = Rc::new(vec![true; env.threads]);
     let mut w = Walk {
         env,
+        plain: HashMap::new(),
         sums: radix::Sums::of(k),
         relevant: relevant::Relevant::of(k),
         warp,
@@ -111,6 +112,8 @@ struct Walk<'a> {
     env: Env<'a>,
     sums: radix::Sums<'a>,
     relevant: relevant::Relevant,
+    /// Statements of which sums alone say who meets whom.
+    plain: HashMap<*const Stmt, bool>,
     warp: usize,
     points: Points,
     /// Points that a later one, found in a loop's second step, may stand for.
@@ -157,6 +160,10 @@ impl<'a> Walk<'a> {
                 self.env.forget(then);
                 self.env.forget(other);
             }
+            StmtKind::For { .. } if inside && self.stands_alone(s) => {
+                self.unit(s, number, pending, true);
+                self.define(s);
+            }
             StmtKind::For { kind, .. } if inside && *kind != LoopKind::Vectorized => {
                 self.unit(s, number, pending, false);
                 self.repeat(s, number, pending);
@@ -175,6 +182,45 @@ impl<'a> Walk<'a> {
                 self.define(s);
             }
         }
+    }
+
+    /// Sums say who meets whom in all that stands inside.
+    fn is_plain(&mut self, s: &'a Stmt, guarded: bool) -> bool {
+        if let Some(&known) = self.plain.get(&std::ptr::from_ref(s)) {
+            return known;
+        }
+        let mut plain = self.relevant.is_idle(s);
+        if !plain {
+            let waits =
+                matches!(&s.kind, StmtKind::Op { op, .. } if matches!(sync(op), Some(Sync::Barrier(_))));
+            plain =
+                !waits && !matches!(s.kind, StmtKind::Break | StmtKind::Continue | StmtKind::While { .. });
+            for a in self.relevant.touches(s).iter() {
+                plain &= match &a.part {
+                    Part::Element(list) => {
+                        let sums: Option<Vec<radix::Sum>> = list.iter().map(|&e| self.sums.sum(e)).collect();
+                        sums.is_some_and(|sums| !guarded || self.sums.names_all(&sums))
+                    }
+                    Part::Whole | Part::Region(_) => false,
+                };
+            }
+            let guarded = guarded || matches!(s.kind, StmtKind::If { .. });
+            for inner in s.kind.blocks().into_iter().flatten() {
+                plain = plain && self.is_plain(inner, guarded);
+            }
+        }
+        self.plain.insert(s, plain);
+        plain
+    }
+
+    /// A loop in which no two threads meet, over all of its steps.
+    fn stands_alone(&mut self, s: &'a Stmt) -> bool {
+        if !self.is_plain(s, false) {
+            return false;
+        }
+        let mut new = Vec::new();
+        self.touches(s, true, &self.all.clone(), &mut new);
+        new.iter().enumerate().all(|(i, a)| new[i..].iter().all(|b| self.pair(a, b) == Reach::None))
     }
 
     /// What the statement gives names to.
@@ -393,11 +439,16 @@ impl<'a> Walk<'a> {
             if one || near && a.warps_met {
                 return Reach::None;
             }
+            let loose = |t: &Touch| t.index.iter().flatten().any(Option::is_none);
+            if near && (loose(a) || loose(b)) {
+                return Reach::Warp;
+            }
         }
         reach(a, b, same, self.warp)
     }
 
     fn touches(&mut self, s: &'a Stmt, deep: bool, mask: &Rc<Vec<bool>>, out: &mut Vec<Touch>) {
+        let plain = self.is_plain(s, false);
         for a in self.relevant.touches(s).iter() {
             let index = match &a.part {
                 Part::Element(list) => Some(list.iter().map(|&e| self.env.eval(e)).collect()),
@@ -414,6 +465,17 @@ impl<'a> Walk<'a> {
             return;
         }
         match &s.kind {
+            _ if plain => {
+                // a loop's own variable is any of its values
+                if let StmtKind::For { var, body, .. } = &s.kind {
+                    self.env.forget(body);
+                    self.env.set(*var, None);
+                }
+                for block in s.kind.blocks() {
+                    self.inner(block, mask, out);
+                    self.env.forget(block);
+                }
+            }
             StmtKind::If { cond, then, other } => {
                 for (block, no) in [(then, false), (other, true)] {
                     let may = self.env.may(*cond, no);
@@ -497,6 +559,7 @@ fn unique(pending: &mut Pending) {
             o.obj == t.obj
                 && o.kind == t.kind
                 && o.index == t.index
+                && o.sums == t.sums
                 && o.mask == t.mask
                 && o.warps_met == t.warps_met
         };

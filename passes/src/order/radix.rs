@@ -160,6 +160,13 @@ impl<'a> Sums<'a> {
         all
     }
 
+    /// Every thread axis stands in one of the indices, so that equal indices may mean equal threads.
+    pub fn names_all(&self, sums: &[Sum]) -> bool {
+        let axes = self.k.threads.iter().flat_map(|t| &t.axes).enumerate();
+        let named = |i: usize| sums.iter().any(|s| s.vars.get(&Var::Axis(i)).is_some_and(|&n| n != 0));
+        axes.filter(|(_, a)| a.1 > 1).all(|(i, _)| named(i))
+    }
+
     /// Thread axes, as bits, on which threads must agree that meet at these two places.
     pub fn agree(&self, a: &[Option<Sum>], b: &[Option<Sum>]) -> u32 {
         let pairs = a.iter().zip(b).filter_map(|(x, y)| Some((x.as_ref()?, y.as_ref()?)));

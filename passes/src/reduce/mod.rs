@@ -5,11 +5,15 @@
 //! staging memory, with one ordering point, and is folded there. Folds run in their accumulate type and are rounded
 //! once. A combiner that does not commute keeps the order of the fold: the left side always comes from lower threads.
 //!
+//! Control that differs between threads around a collective is taken apart first (`predicate`).
+//!
 //! After this pass no statement folds over threads. It never waits: ordering is another pass's.
 
 mod axes;
+mod divergence;
 mod fold;
 mod lanes;
+mod predicate;
 mod shape;
 mod stage;
 
@@ -30,8 +34,9 @@ use stage::Staging;
 
 pub fn run(program: Program, cx: &Cx) -> std::result::Result<Program, Diagnostics> {
     let program = axes::run(program, cx)?;
-    let info = verify(&program, cx.arch)?;
     let widths = widths(cx.arch);
+    let program = predicate::run(program, cx.arch, widths)?;
+    let info = verify(&program, cx.arch)?;
     let combines = program.combines.clone();
     let mut kernels = info.kernels.iter();
     let done = rewrite(program, Stage::Threaded, |k, stmts| {
@@ -162,7 +167,7 @@ impl Reduce<'_> {
         let fold = Folder::new(comb, user, elems.iter().copied());
         let Some(mut g) = group(m, over, w)? else { return Err(no_team(site.span)) };
         let method = g.method(&fold, w);
-        check(site, &g, &method, w)?;
+        check(site, &g, &method)?;
         let names: Vec<String> = site.results.iter().map(|&l| m.k.body().locals[l].name.clone()).collect();
         let mut locals = Vec::new();
         for ((&e, &acc), name) in inputs.iter().zip(&fold.elems).zip(&names) {
@@ -225,12 +230,12 @@ impl Reduce<'_> {
 }
 
 /// Lanes exchange only where all of their warp arrive, and wait for the block only where all of it arrives.
-fn check(site: &Site, g: &Group, method: &Method, w: Widths) -> Result<()> {
+fn check(site: &Site, g: &Group, method: &Method) -> Result<()> {
     let level = site.control.level;
     if g.len() > 1 && level < Level::Warp && g.total > 1 {
         return Err(partial(site.span, "the warp"));
     }
-    if !method.in_lanes() && level < Level::Block && !g.inside(w.warp) {
+    if !method.in_lanes() && level < Level::Block {
         return Err(partial(site.span, "the block"));
     }
     Ok(())

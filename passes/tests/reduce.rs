@@ -189,15 +189,35 @@ fn both_orders_of_axes_exchange_among_lanes() {
 }
 
 #[test]
-fn a_part_of_a_warp_is_refused() {
-    let text = "kernel k(X: i32[4, 8], y: out i32[4, 8]) {
-        grid 1 as g
-        threads (4, 8) as (a, b)
-        y[a, b] = 0
-        if a < 2 { y[a, b] = allreduce(add, X[a, b], over = b) }
-    }";
-    let arch = arch("sm_80");
-    let p = compile(text, &Request::new("k"), &arch);
-    let d = reduce::run(p, &Cx { arch: &arch }).unwrap_err();
-    assert_eq!(d.iter().next().unwrap().code, pantile_ir::codes::PARTIAL_EXCHANGE);
+fn control_may_differ_between_teams() {
+    let bodies = [
+        "if a < 2 { y[a, b] = allreduce(add, X[a, b], over = b) } else { y[a, b] = 7 }",
+        "for i in 0..a {
+            let s = allreduce(add, X[i, b] + X[a, b], over = b)
+            if s < 0 { continue }
+            if i > 1 { break }
+            y[a, b] = s
+        }",
+        "var n = a
+        while n > 0 {
+            let s = allreduce(max, X[n, b], over = b)
+            y[a, b] = y[a, b] + s
+            n = n - 1
+        }",
+        "if allreduce(max, X[a, b], over = (a, b)) > 0 { y[a, b] = allreduce(add, X[a, b], over = (a, b)) }",
+        "if a > 1 { for i in unroll(3) { if X[i, 0] > 0 { y[a, b] = allreduce(add, X[i, b], over = b) } } }",
+    ];
+    for rt in [8, 5, 64] {
+        for body in bodies {
+            let text = format!(
+                "kernel k(X: i32[4, {rt}], y: inout i32[4, {rt}]) {{
+                    grid 1 as g
+                    threads (4, {rt}) as (a, b)
+                    {body}
+                }}"
+            );
+            let arch = arch("sm_80");
+            same(&compile(&text, &Request::new("k"), &arch), &[], &arch);
+        }
+    }
 }

@@ -20,6 +20,8 @@ pub struct Fact {
     pub need: Level,
     /// over which the control that leads here is uniform
     pub level: Level,
+    /// The whole block agrees on the condition, but only a vote still shows it.
+    pub vote: bool,
 }
 
 impl Fact {
@@ -36,10 +38,13 @@ pub fn facts(
     info: &KernelInfo,
     (combines, w): (&Arena<Combine>, Widths),
 ) -> Result<(Vec<Stmt>, Vec<Fact>)> {
-    let mut taint = Taint::default();
+    let shared: HashSet<BufferId> =
+        k.kernel().buffers.iter().filter(|(_, b)| b.home != Home::Thread).map(|(b, _)| b).collect();
+    let mut taint = Taint { shared, info: Some(info), ..Taint::default() };
     while {
         taint.changed = false;
         taint.levels.clear();
+        taint.votes.clear();
         taint.loops.clear();
         taint.block(k.body(), stmts, false);
         taint.changed
@@ -75,8 +80,8 @@ pub fn facts(
         Some(false) => info.stmts.get(n).map_or(Level::Thread, |u| u.level),
         _ => Level::Thread,
     };
-    let facts: Vec<Fact> =
-        needs.into_iter().enumerate().map(|(n, need)| Fact { need, level: level(n) }).collect();
+    let fact = |(n, need)| Fact { need, level: level(n), vote: taint.votes.contains(&n) };
+    let facts: Vec<Fact> = needs.into_iter().enumerate().map(fact).collect();
     let mut out = Take { facts: &facts, number: 0, taken: Vec::new(), left: Vec::new() };
     out.block(stmts);
     Ok((out.taken, out.left))
@@ -139,7 +144,11 @@ impl Take<'_> {
 
 /// What hangs on the result of a fold.
 #[derive(Default)]
-struct Taint {
+struct Taint<'a> {
+    info: Option<&'a KernelInfo>,
+    shared: HashSet<BufferId>,
+    /// Branches whose condition a vote makes uniform.
+    votes: HashSet<usize>,
     locals: HashSet<LocalId>,
     buffers: HashSet<BufferId>,
     /// Loops that some threads leave, by the number of their statement.
@@ -150,7 +159,7 @@ struct Taint {
     changed: bool,
 }
 
-impl Taint {
+impl Taint<'_> {
     fn mark(&mut self, l: LocalId) {
         self.changed |= self.locals.insert(l);
     }
@@ -193,6 +202,10 @@ impl Taint {
                 }
             }
             StmtKind::If { then, other, .. } => {
+                if inner && !control && self.agreed(number, s) {
+                    self.votes.insert(number);
+                    inner = false;
+                }
                 self.block(body, then, inner);
                 self.block(body, other, inner);
             }
@@ -211,6 +224,27 @@ impl Taint {
             }
             _ => {}
         }
+    }
+
+    /// Whether the whole block takes the same side of a branch in which threads meet.
+    fn agreed(&self, number: usize, s: &Stmt) -> bool {
+        let Some(info) = self.info else { return false };
+        let StmtKind::If { cond, .. } = &s.kind else { return false };
+        let block = |l: Option<Level>| l.is_some_and(|l| l >= Level::Block);
+        let mut meets = false;
+        for b in s.kind.blocks() {
+            walk(b, &mut |s| {
+                meets |= match &s.kind {
+                    StmtKind::Store { mem: Mem::Buffer(b), .. } | StmtKind::Buffer { buffer: b } => {
+                        self.shared.contains(b)
+                    }
+                    _ => !matches!(s.kind_of_need(), Kind::Needs(Level::Thread) | Kind::Buffer(_)),
+                };
+            });
+        }
+        meets
+            && block(info.stmts.get(number).map(|u| u.level))
+            && block(info.exprs.get(cond.index()).map(|u| u.level))
     }
 
     fn inside(&mut self, body: &Body, number: usize, block: &Block, control: bool) {

@@ -52,7 +52,7 @@ impl Search<'_> {
     }
 
     fn bad(&self, number: usize, s: &Stmt) -> bool {
-        self.facts[number..number + size(s)].iter().any(|f| f.bad())
+        self.facts[number..number + size(s)].iter().any(|f| f.bad() || f.vote)
     }
 
     fn stmt(&mut self, k: &mut KernelBuilder, mut s: Stmt) -> Result<()> {
@@ -64,6 +64,13 @@ impl Search<'_> {
         }
         if self.deeper(number, &mut s) {
             self.number += 1;
+            if let (true, StmtKind::If { cond, .. }) = (self.facts[number].vote, &mut s.kind) {
+                let m = &mut Make { k, span: s.span };
+                let all = m.k.local("all", Type::BOOL, LocalKind::Let, s.span);
+                let op = Op::Vote { kind: VoteKind::All, cond: *cond, team: Team::Block };
+                m.stmt(StmtKind::Op { results: std::iter::once(all).collect(), op })?;
+                *cond = m.get(all)?;
+            }
             for block in s.kind.blocks_mut() {
                 let old = std::mem::take(block);
                 k.begin_block();

@@ -114,15 +114,6 @@ impl Group {
         self.kept.iter().map(|d| d.extent).product()
     }
 
-    /// Whether no group reaches from one stretch of `size` threads into another.
-    pub fn inside(&self, size: u64) -> bool {
-        let len = self.len();
-        match self.contiguous() {
-            true => (0..self.total.div_ceil(len)).all(|g| g * len / size == (g * len + len - 1) / size),
-            false => self.total <= size,
-        }
-    }
-
     /// Fold order is the order of the threads' numbers, without gaps.
     fn contiguous(&self) -> bool {
         let mut stride = 1;

@@ -386,6 +386,9 @@ impl Lower<'_, '_> {
         };
         let known = old.map(|o| self.k.kernel().body.exprs[o].clone());
         if let Some(Expr::Local(local)) = known {
+            if old == Some(value) || self.k.kernel().body.exprs[value] == Expr::Local(local) {
+                return Ok(old);
+            }
             self.emit(StmtKind::Assign { local, value })?;
             return Ok(old);
         }

@@ -130,10 +130,10 @@ impl Lower<'_, '_> {
             Some(hi) => hi,
             None => self.int(kn.into())?,
         };
-        let kind = if k_box.is_full() { LoopKind::Serial } else { LoopKind::NoUnroll };
         let columns = [axes[1].clone()];
         let rows = [axes[0].clone()];
-        self.for_("kk", kind, lo, hi, |s, kk| {
+        // a step is an outer product already: repeating it only makes code
+        self.for_("kk", LoopKind::NoUnroll, lo, hi, |s, kk| {
             let k = Coord::free(kk);
             let row = s.new_storage("ra", elem, vec![rows[0].clone()], false)?;
             s.nest(&rows, Inner::Unroll, &mut |s, at| {

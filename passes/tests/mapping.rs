@@ -96,7 +96,7 @@ fn a_row_of_a_warp_is_five_exchanges_and_wide_loads() {
             let c = counts(&p);
             assert_eq!((c.shuffles, c.block_barriers, c.warp_barriers), (5, 0, 0), "{}", print(&p));
             let w = widths(&p);
-            println!("{} {order}: {w:?}\n{}", arch.name, facts(p.kernels.iter().next().unwrap().1));
+            println!("{} {order}: {w:?}\n{}", arch.name, facts(&p, &arch).unwrap()[0]);
             assert!(w.loads.iter().filter(|&&n| n == 16).count() >= 2, "{w:?}\n{}", print(&p));
             assert_eq!(w.shared_atomics, 0);
             for dims in [[("N", 5), ("K", 300)], [("N", 2), ("K", 256)], [("N", 3), ("K", 33)]] {

@@ -92,6 +92,44 @@ fn columns_and_transposes_meet_no_bank_twice() {
 }
 
 #[test]
+fn plain_rows_would_meet() {
+    let arch = arch("sm_80");
+    for t in [F16, F32] {
+        let mut p = made("transpose.tile", "transpose", t, &arch);
+        let id = p.kernels.handles().next().unwrap();
+        let buffers: Vec<_> = p.kernels[id].buffers.handles().collect();
+        buffers.into_iter().for_each(|b| p.kernels[id].buffers[b].layout = None);
+        let found = ways(&p, &arch);
+        assert!(found.iter().any(|(_, r, _)| *r >= 8), "{found:?}");
+    }
+}
+
+/// Padding would need more memory than there is: the swizzle needs none.
+#[test]
+fn rows_that_have_no_room_for_padding() {
+    let mut small = arch("sm_80");
+    let text = "kernel k(X: f32[32, 32], Y: out f32[32, 32]) {
+        grid 1 as g
+        threads (8, 32) as (a, b)
+        shared s: f32[32, 32]
+        for r in unroll(4) { s[r*8 + a, b] = X[r*8 + a, b] }
+        for r in unroll(4) { Y[r*8 + a, b] = s[b, r*8 + a] }
+    }";
+    for (bytes, xor) in [(48 << 10, false), (4096, true)] {
+        small.facts.shared.max_bytes.as_mut().unwrap().value = bytes;
+        let before = program(text, &Request::new("k"), &small);
+        let p = compiled(before.clone(), &small);
+        let k = p.kernels.iter().next().unwrap().1;
+        let layout = k.buffers.iter().find_map(|(_, b)| b.layout.clone()).unwrap();
+        assert_eq!(layout.xor.is_some(), xor, "{}", print(&p));
+        assert!(share::bytes(k) <= bytes.into());
+        assert_eq!(ways(&p, &small), [("s".to_string(), 1, 1)], "{}", print(&p));
+        let a = run(&before, args(&before, &[]), &small).unwrap();
+        assert_eq!(a, run(&p, args(&p, &[]), &small).unwrap());
+    }
+}
+
+#[test]
 fn their_rows_stay_wide() {
     for arch in ["sm_80", "mp_31"].map(arch) {
         for (file, name) in [("transpose.tile", "transpose"), ("columns.tile", "reduce_cols")] {

@@ -17,6 +17,7 @@ use pantile_ir::effects::{Ctx, Obj, stmt_effects};
 use pantile_ir::layout::{Axis, Shared, Xor, contiguous};
 use pantile_ir::program::*;
 use pantile_ir::verify::{KernelInfo, Level, verify};
+use pitch::Rows;
 use std::collections::HashMap;
 use std::ops::Range;
 
@@ -32,9 +33,11 @@ pub fn run(program: Program, cx: &Cx) -> std::result::Result<Program, Diagnostic
     for ((_, k), info) in program.kernels.iter().zip(&info.kernels) {
         let need =
             |places: &HashMap<BufferId, Place>| places.values().map(|p| p.range().end).max().unwrap_or(0);
-        let mut chosen = places(k, info, cx, true);
-        if limit.is_some_and(|l| need(&chosen) > l) {
-            chosen = places(k, info, cx, false);
+        let mut chosen = places(k, info, cx, Rows::Padded);
+        for rows in [Rows::Swizzled, Rows::Plain] {
+            if limit.is_some_and(|l| need(&chosen) > l) {
+                chosen = places(k, info, cx, rows);
+            }
         }
         let most = need(&chosen);
         if let Some(limit) = limit.filter(|&l| most > l) {
@@ -100,7 +103,7 @@ impl Place {
     }
 }
 
-fn places(k: &Kernel, info: &KernelInfo, cx: &Cx, pads: bool) -> HashMap<BufferId, Place> {
+fn places(k: &Kernel, info: &KernelInfo, cx: &Cx, rows: Rows) -> HashMap<BufferId, Place> {
     let mut lives = Lives { k, info, at: 0, number: 0, lives: HashMap::new() };
     lives.block(&k.stmts, true);
     let mut wanted = Vec::new();
@@ -112,7 +115,7 @@ fn places(k: &Kernel, info: &KernelInfo, cx: &Cx, pads: bool) -> HashMap<BufferI
         };
         shared.layout.offset[Axis::Mem] = 0;
         if b.layout.is_none()
-            && let Some(pitched) = pitch::choose(k, info, id, cx.arch, pads)
+            && let Some(pitched) = pitch::choose(k, info, id, cx.arch, rows)
         {
             shared = pitched;
         }

@@ -21,47 +21,68 @@ struct Use {
 /// Granules of padding that are tried.
 const PADS: u64 = 4;
 
-/// The layout with the fewest phases: plain rows, padded rows where that helps (and `pads` allows it), else rows with
-/// a swizzle that keeps wide accesses whole. `None` where plain rows do.
-pub fn choose(k: &Kernel, info: &KernelInfo, buffer: BufferId, arch: &Arch, pads: bool) -> Option<Shared> {
+/// What rows of shared memory may be turned into.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Rows {
+    Plain,
+    Swizzled,
+    /// padded, or swizzled where that is not enough
+    Padded,
+}
+
+/// The layout with the fewest phases: plain rows, padded rows where that helps, else rows with a swizzle that keeps
+/// wide accesses whole. `None` where plain rows do.
+pub fn choose(k: &Kernel, info: &KernelInfo, buffer: BufferId, arch: &Arch, rows: Rows) -> Option<Shared> {
     let b = &k.buffers[buffer];
     let banks = arch.banks()?;
     let size = Elem::D(b.elem).bytes();
     let (&fast, slow) = b.shape.split_last()?;
-    if slow.iter().all(|&n| n == 1) {
+    if rows == Rows::Plain || slow.iter().all(|&n| n == 1) {
         return None;
     }
     let scan = Scan::of(k, info, buffer);
     let row = u64::from(fast) * size;
     let wide = scan.uses.iter().map(|u| u.bytes).max().unwrap_or(size);
-    let cost = |s: &Shared| -> u64 { scan.uses.iter().map(|u| price(u, s, &banks).phases).sum() };
     let plain = pitched(&b.shape, size, row);
     let ideal: u64 = scan.uses.iter().map(|u| price(u, &plain, &banks).ideal).sum();
-    let mut best = (cost(&plain), None);
-    if pads && best.0 > ideal {
-        // a padded row must keep the alignment that wide accesses need
-        let step = wide.max(banks.bytes);
-        for n in 0..=PADS {
-            let pitch = row.next_multiple_of(step) + n * step;
-            if pitch == row {
-                continue;
-            }
-            let padded = pitched(&b.shape, size, pitch);
-            better(&mut best, cost(&padded), padded);
-        }
+    let mut best = Best { uses: &scan.uses, banks, ideal, cost: u64::MAX, layout: None };
+    best.consider(&plain);
+    // a padded row must keep the alignment that wide accesses need
+    let step = wide.max(banks.bytes);
+    let pitches = (0..=PADS).map(|n| row.next_multiple_of(step) + n * step).filter(|&p| p != row);
+    if rows == Rows::Padded {
+        pitches.for_each(|p| best.consider(&pitched(&b.shape, size, p)));
     }
-    if best.0 > ideal {
-        for xor in swizzles(wide.max(banks.bytes), plain.bytes(size), &banks) {
-            let swizzled = Shared { layout: plain.layout.clone(), xor: Some(xor), align: xor.cycle() };
-            better(&mut best, cost(&swizzled), swizzled);
-        }
+    for xor in swizzles(step, plain.bytes(size), &banks) {
+        best.consider(&Shared { layout: plain.layout.clone(), xor: Some(xor), align: xor.cycle() });
     }
-    best.1
+    best.layout.filter(|l| *l != plain)
 }
 
-fn better(best: &mut (u64, Option<Shared>), cost: u64, layout: Shared) {
-    if cost < best.0 {
-        *best = (cost, Some(layout));
+/// The cheapest layout so far.
+struct Best<'a> {
+    uses: &'a [Use],
+    banks: Banks,
+    /// phases that nothing can be below
+    ideal: u64,
+    cost: u64,
+    layout: Option<Shared>,
+}
+
+impl Best<'_> {
+    /// Takes a layout that is cheaper than those before it.
+    fn consider(&mut self, layout: &Shared) {
+        if self.cost <= self.ideal {
+            return;
+        }
+        let mut cost = 0;
+        for u in self.uses {
+            cost += price(u, layout, &self.banks).phases;
+            if cost >= self.cost {
+                return;
+            }
+        }
+        (self.cost, self.layout) = (cost, Some(layout.clone()));
     }
 }
 

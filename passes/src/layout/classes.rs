@@ -36,6 +36,8 @@ pub struct Classes {
     /// Spaces of ops that have no tile local of their own, by statement number.
     pub of_stmt: HashMap<usize, Vec<usize>>,
     pub shared: HashSet<LocalId>,
+    /// Axes of loops that walk over rows of a tile in shared memory, not along them.
+    crossing: Vec<Node>,
     /// Bytes of operands of products that are computed, and copied to shared memory for it.
     pub copied_bytes: u64,
 }
@@ -55,6 +57,12 @@ impl Classes {
     /// An access of a tile of more than one axis runs along the class.
     pub fn strong(&self, n: Node) -> bool {
         self.strong[self.find(n)]
+    }
+
+    /// The class runs along memory for one op and over rows of shared memory for another.
+    pub fn crosses(&self, n: Node) -> bool {
+        let root = self.find(n);
+        self.strong[root] && self.crossing.iter().any(|&c| self.find(c) == root)
     }
 
     fn node(&mut self, extent: u32) -> Node {
@@ -481,6 +489,7 @@ impl<'k> Collect<'k> {
             };
             if !fits {
                 self.classes.shared.insert(l);
+                self.classes.crossing.extend(axis.filter(|_| i + 1 < shape.len()));
             }
         }
     }

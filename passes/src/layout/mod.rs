@@ -20,6 +20,8 @@ pub struct Facts {
     pub vector_bytes: u32,
     /// threads that a shuffle reaches
     pub lanes: u32,
+    /// threads whose widest accesses make one line of all banks
+    pub line: u32,
     /// neighbouring columns of a product's register tile
     pub register_row: u32,
     pub shared_bytes: u64,
@@ -31,6 +33,8 @@ impl Facts {
         Facts {
             vector_bytes: f.access.vector_bytes.as_ref().map_or(1, |k| k.value),
             lanes: f.threads.shuffle_width.as_ref().map_or(1, |k| k.value).max(1),
+            line: cx.arch.banks().map_or(u32::MAX, |b| (b.count * b.bytes) as u32)
+                / f.access.vector_bytes.as_ref().map_or(1, |k| k.value).max(1),
             register_row: 4,
             shared_bytes: f.shared.max_bytes.as_ref().map_or(u64::MAX, |k| k.value.into()),
         }

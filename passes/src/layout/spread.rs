@@ -45,7 +45,10 @@ pub fn spread(classes: &Classes, threads: u32, facts: &Facts) -> HashMap<Node, A
                 want.min(left / 2)
             } else {
                 // what a shuffle reaches, unless the other axes cannot take the rest
-                let near = facts.lanes.ilog2().max(left.saturating_sub(others));
+                // what crosses rows of shared memory leaves lanes for neighbours in a row, which share its words
+                let near =
+                    if classes.crosses(root) { facts.lanes.min(facts.line.max(1)) } else { facts.lanes };
+                let near = near.ilog2().max(left.saturating_sub(others));
                 want.min(near)
             };
             let bits = free.drain(..take.min(left) as usize).collect();

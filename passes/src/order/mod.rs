@@ -13,6 +13,7 @@ mod relevant;
 mod value;
 
 pub(crate) use env::Env;
+pub(crate) use value::{Known, Val};
 
 pub use crate::make::Make;
 use crate::pipeline::Cx;

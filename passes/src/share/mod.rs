@@ -1,4 +1,5 @@
-//! Places of shared buffers in the block's one arena: row pitch by counted bank conflicts, offsets by who lives when.
+//! Places of shared buffers in the block's one arena: row pitch or swizzle by counted bank conflicts, offsets by who
+//! lives when.
 //!
 //! A buffer lives from the first unit (a statement that the block reaches together) that touches it to the last, over
 //! whole loops where it outlives a step. Buffers that never live together may share bytes; the ordering pass sees
@@ -6,7 +7,7 @@
 
 mod pitch;
 
-pub use pitch::{Conflicts, conflicts};
+pub use pitch::{Conflicts, conflicts, ways};
 
 use crate::pipeline::Cx;
 use pantile_ir::builder::{KernelBuilder, Result, Rewrite, rewrite};
@@ -16,6 +17,7 @@ use pantile_ir::effects::{Ctx, Obj, stmt_effects};
 use pantile_ir::layout::{Axis, Shared, Xor, contiguous};
 use pantile_ir::program::*;
 use pantile_ir::verify::{KernelInfo, Level, verify};
+use pitch::Rows;
 use std::collections::HashMap;
 use std::ops::Range;
 
@@ -29,15 +31,22 @@ pub fn run(program: Program, cx: &Cx) -> std::result::Result<Program, Diagnostic
     let limit = cx.arch.fact("shared_bytes", &[]).and_then(|n| u64::try_from(n).ok());
     let mut plans = Vec::new();
     for ((_, k), info) in program.kernels.iter().zip(&info.kernels) {
-        let places = places(k, info, cx);
-        let most = places.values().map(|p| p.range().end).max().unwrap_or(0);
+        let need =
+            |places: &HashMap<BufferId, Place>| places.values().map(|p| p.range().end).max().unwrap_or(0);
+        let mut chosen = places(k, info, cx, Rows::Padded);
+        for rows in [Rows::Swizzled, Rows::Plain] {
+            if limit.is_some_and(|l| need(&chosen) > l) {
+                chosen = places(k, info, cx, rows);
+            }
+        }
+        let most = need(&chosen);
         if let Some(limit) = limit.filter(|&l| most > l) {
             let message =
                 format!("a block needs {most} bytes of shared memory, `{}` has {limit}", cx.arch.name);
             let d = Diagnostic::error(codes::SHARED_LIMIT, k.span, message);
             return Err(std::iter::once(d.help("use smaller tiles or fewer threads a block")).collect());
         }
-        plans.push(places);
+        plans.push(chosen);
     }
     let mut plans = plans.into_iter();
     let done = rewrite(program, Stage::Threaded, |k, stmts| {
@@ -94,7 +103,7 @@ impl Place {
     }
 }
 
-fn places(k: &Kernel, info: &KernelInfo, cx: &Cx) -> HashMap<BufferId, Place> {
+fn places(k: &Kernel, info: &KernelInfo, cx: &Cx, rows: Rows) -> HashMap<BufferId, Place> {
     let mut lives = Lives { k, info, at: 0, number: 0, lives: HashMap::new() };
     lives.block(&k.stmts, true);
     let mut wanted = Vec::new();
@@ -106,7 +115,7 @@ fn places(k: &Kernel, info: &KernelInfo, cx: &Cx) -> HashMap<BufferId, Place> {
         };
         shared.layout.offset[Axis::Mem] = 0;
         if b.layout.is_none()
-            && let Some(pitched) = pitch::choose(k, info, id, cx.arch)
+            && let Some(pitched) = pitch::choose(k, info, id, cx.arch, rows)
         {
             shared = pitched;
         }

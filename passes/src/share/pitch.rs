@@ -1,12 +1,13 @@
-//! The row pitch of a shared buffer: plain rows, or rows padded so that the counted bank conflicts of all its accesses
-//! are fewest.
+//! How rows of a shared buffer lie: plain, padded, or with granules swizzled, so that the counted phases of all its
+//! accesses are fewest. Counts take each statement once, loops at their first two and their last steps.
 
-use crate::order::Env;
-use pantile_ir::effects::{Ctx, Obj, Part, stmt_effects};
-use pantile_ir::layout::{Axis, Banks, Digit, Dim, Layout, Shared, bank_conflicts_of, contiguous};
+use crate::order::{Env, Known, Val};
+use pantile_ir::effects::{Ctx, Kind, Obj, Part, stmt_effects};
+use pantile_ir::layout::{Axis, Banks, Digit, Dim, Layout, Shared, Xor, bank_conflicts_of, contiguous};
 use pantile_ir::program::*;
 use pantile_ir::target::Arch;
 use pantile_ir::verify::KernelInfo;
+use std::collections::HashMap;
 use std::rc::Rc;
 
 /// The indices of an access by thread, and the bytes that each takes.
@@ -14,41 +15,102 @@ struct Use {
     index: Vec<Vec<i64>>,
     active: Rc<Vec<bool>>,
     bytes: u64,
+    write: bool,
 }
 
-/// A padded layout where it has fewer conflicts than plain rows.
-pub fn choose(k: &Kernel, info: &KernelInfo, buffer: BufferId, arch: &Arch) -> Option<Shared> {
+/// Granules of padding that are tried.
+const PADS: u64 = 4;
+
+/// What rows of shared memory may be turned into.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Rows {
+    Plain,
+    Swizzled,
+    /// padded, or swizzled where that is not enough
+    Padded,
+}
+
+/// The layout with the fewest phases: plain rows, padded rows where that helps, else rows with a swizzle that keeps
+/// wide accesses whole. `None` where plain rows do.
+pub fn choose(k: &Kernel, info: &KernelInfo, buffer: BufferId, arch: &Arch, rows: Rows) -> Option<Shared> {
     let b = &k.buffers[buffer];
     let banks = arch.banks()?;
     let size = Elem::D(b.elem).bytes();
     let (&fast, slow) = b.shape.split_last()?;
-    if slow.iter().all(|&n| n == 1) {
+    if rows == Rows::Plain || slow.iter().all(|&n| n == 1) {
         return None;
     }
-    let env = Env::new(k, info);
-    let active = Rc::new(vec![true; env.threads]);
-    let mut scan = Scan { env, buffer, size, uses: Vec::new(), skipped: 0 };
-    scan.block(&k.stmts, &active, 1);
+    let scan = Scan::of(k, info, buffer);
     let row = u64::from(fast) * size;
     let wide = scan.uses.iter().map(|u| u.bytes).max().unwrap_or(size);
+    let plain = pitched(&b.shape, size, row);
+    let ideal: u64 = scan.uses.iter().map(|u| price(u, &plain, &banks).ideal).sum();
+    let mut best = Best { uses: &scan.uses, banks, ideal, cost: u64::MAX, layout: None };
+    best.consider(&plain);
     // a padded row must keep the alignment that wide accesses need
-    let steps = [0, size.max(banks.bytes), wide.max(16)]
-        .map(|pad| if pad == 0 { 0 } else { pad.next_multiple_of(wide) });
-    let pitches: Vec<u64> =
-        steps.iter().map(|pad| if *pad == 0 { row } else { row.next_multiple_of(wide) + pad }).collect();
-    let cost = |pitch: u64| -> u64 {
-        let strides = strides(&b.shape, size, pitch);
-        scan.uses.iter().map(|u| cycles(u, &strides, &banks)).sum()
-    };
-    let best = pitches.into_iter().min_by_key(|&p| (cost(p), p))?;
-    (best != row).then(|| {
-        let strides = strides(&b.shape, size, best);
-        let dims = b.shape.iter().zip(&strides).enumerate();
-        let dims = dims.map(|(i, (&n, &stride))| {
-            Dim::new(format!("d{i}"), vec![Digit::new(n.into(), Axis::Mem, stride)])
-        });
-        Shared::plain(Layout::new(dims.collect::<Vec<_>>()), 16)
-    })
+    let step = wide.max(banks.bytes);
+    let pitches = (0..=PADS).map(|n| row.next_multiple_of(step) + n * step).filter(|&p| p != row);
+    if rows == Rows::Padded {
+        pitches.for_each(|p| best.consider(&pitched(&b.shape, size, p)));
+    }
+    for xor in swizzles(step, plain.bytes(size), &banks) {
+        best.consider(&Shared { layout: plain.layout.clone(), xor: Some(xor), align: xor.cycle() });
+    }
+    best.layout.filter(|l| *l != plain)
+}
+
+/// The cheapest layout so far.
+struct Best<'a> {
+    uses: &'a [Use],
+    banks: Banks,
+    /// phases that nothing can be below
+    ideal: u64,
+    cost: u64,
+    layout: Option<Shared>,
+}
+
+impl Best<'_> {
+    /// Takes a layout that is cheaper than those before it.
+    fn consider(&mut self, layout: &Shared) {
+        if self.cost <= self.ideal {
+            return;
+        }
+        let mut cost = 0;
+        for u in self.uses {
+            cost += price(u, layout, &self.banks).phases;
+            if cost >= self.cost {
+                return;
+            }
+        }
+        (self.cost, self.layout) = (cost, Some(layout.clone()));
+    }
+}
+
+/// Swizzles that move granules of `granule` bytes within a row of the banks and map the buffer onto itself.
+fn swizzles(granule: u64, bytes: u64, banks: &Banks) -> Vec<Xor> {
+    let line = banks.count * banks.bytes;
+    if !granule.is_power_of_two() || !line.is_power_of_two() || !bytes.is_multiple_of(line) {
+        return Vec::new();
+    }
+    let (low, high, top) = (granule.ilog2(), line.ilog2(), bytes.next_power_of_two().ilog2());
+    let mut all = Vec::new();
+    for base in low..high {
+        for bits in 1..=high - base {
+            // the bits that decide lie above the line: what is moved never decides
+            let shifts = (high - base)..=top.saturating_sub(base + bits);
+            all.extend(shifts.map(|shift| Xor::new(bits, base, shift)));
+        }
+    }
+    all
+}
+
+/// Rows `pitch` bytes apart.
+fn pitched(shape: &[u32], size: u64, pitch: u64) -> Shared {
+    let strides = strides(shape, size, pitch);
+    let dims = shape.iter().zip(&strides).enumerate();
+    let dims = dims
+        .map(|(i, (&n, &stride))| Dim::new(format!("d{i}"), vec![Digit::new(n.into(), Axis::Mem, stride)]));
+    Shared::plain(Layout::new(dims.collect::<Vec<_>>()), 16)
 }
 
 /// Bank conflicts of all accesses to a buffer as it is placed, each counted once.
@@ -68,29 +130,40 @@ pub struct Conflicts {
 pub fn conflicts(k: &Kernel, info: &KernelInfo, buffer: BufferId, arch: &Arch) -> Option<Conflicts> {
     let b = &k.buffers[buffer];
     let banks = arch.banks()?;
-    let size = Elem::D(b.elem).bytes();
-    let shape: Vec<u64> = b.shape.iter().map(|&n| n.into()).collect();
-    let place = b.layout.clone().unwrap_or_else(|| Shared::plain(contiguous(&shape, size), 1));
-    let env = Env::new(k, info);
-    let active = Rc::new(vec![true; env.threads]);
-    let mut scan = Scan { env, buffer, size, uses: Vec::new(), skipped: 0 };
-    scan.block(&k.stmts, &active, 1);
-    let mut total = Conflicts { unknown: scan.skipped, ..Conflicts::default() };
+    let place = placed(b);
+    let scan = Scan::of(k, info, buffer);
+    let mut total = Conflicts { unknown: scan.skipped.len() as u64, ..Conflicts::default() };
     for u in &scan.uses {
-        let threads: Vec<usize> = (0..u.active.len()).collect();
-        for warp in threads.chunks(banks.lanes.max(1) as usize) {
-            let at = |t: usize| {
-                let index: Vec<u64> = u.index.iter().map(|i| i[t].unsigned_abs()).collect();
-                place.address(&index)
-            };
-            let lanes: Vec<u64> = warp.iter().filter(|&&t| u.active[t]).map(|&t| at(t)).collect();
-            let phases = bank_conflicts_of(&lanes, u.bytes, &banks);
-            total.ideal += phases.len() as u64;
-            total.phases += phases.iter().sum::<u64>();
-            total.ways = total.ways.max(phases.into_iter().max().unwrap_or(0));
-        }
+        let one = price(u, &place, &banks);
+        total.ideal += one.ideal;
+        total.phases += one.phases;
+        total.ways = total.ways.max(one.ways);
     }
     Some(total)
+}
+
+/// Most words that one bank must serve in one phase, of reads and of writes of each shared buffer: 1 is no conflict,
+/// 0 no access, `None` not known before the launch.
+pub fn ways(k: &Kernel, info: &KernelInfo, arch: &Arch) -> Vec<(BufferId, Option<u64>, Option<u64>)> {
+    let shared = k.buffers.iter().filter(|(_, b)| b.home == Home::Shared);
+    let one = |(id, b): (BufferId, &Buffer)| {
+        let Some(banks) = arch.banks() else { return (id, None, None) };
+        let place = placed(b);
+        let scan = Scan::of(k, info, id);
+        let most = |write: bool| {
+            let known = scan.skipped.values().all(|&w| w != write);
+            let uses = scan.uses.iter().filter(|u| u.write == write);
+            known.then(|| uses.map(|u| price(u, &place, &banks).ways).max().unwrap_or(0))
+        };
+        (id, most(false), most(true))
+    };
+    shared.map(one).collect()
+}
+
+/// The buffer's layout, or the plain one that stands for none.
+fn placed(b: &Buffer) -> Shared {
+    let shape: Vec<u64> = b.shape.iter().map(|&n| n.into()).collect();
+    b.layout.clone().unwrap_or_else(|| Shared::plain(contiguous(&shape, Elem::D(b.elem).bytes()), 1))
 }
 
 fn strides(shape: &[u32], size: u64, pitch: u64) -> Vec<u64> {
@@ -103,18 +176,32 @@ fn strides(shape: &[u32], size: u64, pitch: u64) -> Vec<u64> {
     all
 }
 
-/// Phases that one access of all warps takes.
-fn cycles(u: &Use, strides: &[u64], banks: &Banks) -> u64 {
+/// What one access of all warps costs.
+fn price(u: &Use, place: &Shared, banks: &Banks) -> Conflicts {
     let threads: Vec<usize> = (0..u.active.len()).collect();
-    let warps = threads.chunks(banks.lanes as usize).map(|warp| {
-        let lanes: Vec<u64> = warp
-            .iter()
-            .filter(|&&t| u.active[t])
-            .map(|&t| u.index.iter().zip(strides).map(|(i, s)| i[t].unsigned_abs() * s).sum())
-            .collect();
-        bank_conflicts_of(&lanes, u.bytes, banks).iter().sum::<u64>()
-    });
-    warps.sum()
+    let mut total = Conflicts::default();
+    let dims = &place.layout.dims;
+    // one digit a dim is what this pass makes itself: no need to walk digits
+    let strides: Option<Vec<u64>> =
+        dims.iter().map(|d| if let [one] = &d.digits[..] { Some(one.stride) } else { None }).collect();
+    let mut index = Vec::new();
+    let mut at = |t: usize| {
+        if let Some(strides) = &strides {
+            let sum = u.index.iter().zip(strides).map(|(i, s)| i[t].unsigned_abs() * s).sum::<u64>();
+            return place.swizzled(place.layout.offset[Axis::Mem] + sum);
+        }
+        index.clear();
+        index.extend(u.index.iter().map(|i| i[t].unsigned_abs()));
+        place.address(&index)
+    };
+    for warp in threads.chunks(banks.lanes.max(1) as usize) {
+        let lanes: Vec<u64> = warp.iter().filter(|&&t| u.active[t]).map(|&t| at(t)).collect();
+        let phases = bank_conflicts_of(&lanes, u.bytes, banks);
+        total.ideal += phases.len() as u64;
+        total.phases += phases.iter().sum::<u64>();
+        total.ways = total.ways.max(phases.into_iter().max().unwrap_or(0));
+    }
+    total
 }
 
 struct Scan<'a> {
@@ -122,11 +209,23 @@ struct Scan<'a> {
     buffer: BufferId,
     size: u64,
     uses: Vec<Use>,
-    /// Accesses whose places are not known here.
-    skipped: u64,
+    /// Accesses whose places are not known here, by statement: whether they write.
+    skipped: HashMap<(*const Stmt, bool), bool>,
 }
 
-impl Scan<'_> {
+/// From here on, loops are looked at in their first step alone.
+const MANY: usize = 256;
+
+impl<'a> Scan<'a> {
+    fn of(k: &'a Kernel, info: &'a KernelInfo, buffer: BufferId) -> Scan<'a> {
+        let env = Env::new(k, info);
+        let active = Rc::new(vec![true; env.threads]);
+        let size = Elem::D(k.buffers[buffer].elem).bytes();
+        let mut scan = Scan { env, buffer, size, uses: Vec::new(), skipped: HashMap::new() };
+        scan.block(&k.stmts, &active, 1);
+        scan
+    }
+
     fn block(&mut self, block: &Block, active: &Rc<Vec<bool>>, lanes: u64) {
         for s in block {
             self.touch(s, active, lanes);
@@ -139,13 +238,15 @@ impl Scan<'_> {
                     }
                 }
                 StmtKind::For { var, kind, segments, body, .. } => {
-                    self.env.forget(body);
                     let n = segments.first().and_then(|g| self.env.eval(g.hi)).and_then(|v| v.constant());
                     let lanes =
                         if *kind == LoopKind::Vectorized { n.unwrap_or(1).max(1) as u64 } else { lanes };
-                    let start = segments.first().and_then(|g| self.env.eval(g.lo));
-                    self.env.set(*var, start.filter(|v| v.constant().is_some()));
-                    self.block(body, active, lanes);
+                    let wide = *kind == LoopKind::Vectorized;
+                    for value in self.samples(segments, wide) {
+                        self.env.forget(body);
+                        self.env.set(*var, value);
+                        self.block(body, active, lanes);
+                    }
                 }
                 _ => s.kind.blocks().iter().for_each(|b| self.block(b, active, lanes)),
             }
@@ -157,6 +258,26 @@ impl Scan<'_> {
         }
     }
 
+    /// Values of a loop's variable to look at: the first two and the last where they are numbers.
+    fn samples(&mut self, segments: &[Segment], wide: bool) -> Vec<Val> {
+        let Some(first) = segments.first() else { return Vec::new() };
+        let lo = self.env.eval(first.lo);
+        let hi = segments.last().and_then(|s| self.env.eval(s.hi)).and_then(|v| v.constant());
+        let Some(n) = lo.as_ref().and_then(|v| v.constant()) else {
+            let lo = lo.or_else(|| self.env.open(first.lo));
+            return vec![lo];
+        };
+        let step = self.env.eval(first.step).and_then(|v| v.constant()).unwrap_or(1);
+        let last = hi.map_or(n, |hi| n + (hi - n - 1).max(0) / step.max(1) * step);
+        let mut all = vec![n, n + step, last];
+        all.retain(|&v| v == n || hi.is_some_and(|hi| v < hi));
+        all.dedup();
+        if wide || self.uses.len() > MANY {
+            all.truncate(1);
+        }
+        all.into_iter().map(|v| Some(Rc::new(Known::number(v)))).collect()
+    }
+
     fn touch(&mut self, s: &Stmt, active: &Rc<Vec<bool>>, lanes: u64) {
         let ctx = Ctx { kernel: self.env.k, team: None, span: s.span };
         for a in stmt_effects(&s.kind, &ctx) {
@@ -164,6 +285,7 @@ impl Scan<'_> {
             if a.obj != Obj::Shared(self.buffer) {
                 continue;
             }
+            let write = a.kind != Kind::Read;
             // symbols move all threads alike, which no plain pitch minds
             let index: Option<Vec<Vec<i64>>> = list
                 .iter()
@@ -174,9 +296,9 @@ impl Scan<'_> {
                 .collect();
             if let Some(index) = index {
                 let bytes = (self.size * lanes).next_power_of_two().min(16).max(self.size);
-                self.uses.push(Use { index, active: active.clone(), bytes });
+                self.uses.push(Use { index, active: active.clone(), bytes, write });
             } else {
-                self.skipped += 1;
+                self.skipped.insert((s, write), write);
             }
         }
     }

@@ -1,5 +1,7 @@
 //! How kernels are mapped, counted in the last program: widths of accesses, exchanges, barriers.
 
+#![allow(clippy::print_stdout)]
+
 mod common;
 mod support;
 

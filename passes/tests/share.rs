@@ -1,5 +1,7 @@
 //! Shared memory after the whole pipeline: nobody waits for a bank, rows stay wide, bytes are used again.
 
+#![allow(clippy::print_stdout)]
+
 mod common;
 mod support;
 

@@ -2,7 +2,7 @@
 //! Exact on integers and conditions; no float operation is changed.
 
 use crate::affine::{Atom, Forms, Opaque, Poly};
-use crate::ranges::Facts;
+use crate::ranges::{Facts, Inside};
 use pantile_ir::builder::{Exprs, KernelBuilder, Result, Rewrite};
 use pantile_ir::program::*;
 use pantile_ir::span::Span;
@@ -44,7 +44,14 @@ impl Clean {
                 }
             }
             Expr::Select { cond, then, other } => match k.body().exprs[cond] {
-                Expr::Const { elem: Elem::BOOL, bits } => Ok(if bits != 0 { then } else { other }),
+                Expr::Const { elem: Elem::BOOL, bits } => {
+                    let (chosen, gone) = if bits != 0 { (then, other) } else { (other, then) };
+                    // the side that is not taken still says which elements are valid, and how many there are
+                    let body = k.body();
+                    let full = body.type_of(gone).is_scalar()
+                        || matches!(body.exprs[gone], Expr::Splat { .. } | Expr::Iota { .. });
+                    Ok(if full && *body.type_of(chosen) == ty { chosen } else { e })
+                }
                 _ => Ok(e),
             },
             Expr::Binary(op @ (BinOp::Div | BinOp::Rem), a, b) if ty == Type::INDEX => {
@@ -105,10 +112,7 @@ impl Clean {
     fn single_round(&self, k: &Kernel, kind: &StmtKind) -> Option<ExprId> {
         let StmtKind::For { kind, named, segments, carry, body, .. } = kind else { return None };
         let [s] = &segments[..] else { return None };
-        let known = |e: ExprId| match k.body.exprs[e] {
-            Expr::Const { elem: Elem::Index, bits } => Some(bits as i64),
-            _ => None,
-        };
+        let known = |e| k.body.index_constant(e);
         let one = known(s.hi)?.checked_sub(known(s.lo)?)? == 1 && known(s.step)? == 1;
         let plain = named.is_empty() && carry.is_empty() && *kind != LoopKind::Vectorized;
         (one && plain && !jumps(body)).then_some(s.lo)
@@ -204,17 +208,24 @@ fn emit_atom(k: &mut KernelBuilder, forms: &Forms, a: Atom, span: Span) -> Resul
     }
 }
 
+impl Inside for Clean {
+    fn facts(&mut self) -> &mut Facts {
+        &mut self.facts
+    }
+}
+
 impl Rewrite for Clean {
     fn stmt(&mut self, k: &mut KernelBuilder, mut s: Stmt) -> Result<()> {
         self.memo.clear();
         let mut mapped = s.kind.clone();
-        mapped.map_operands(|e| self.expr(k, e))?;
+        mapped.replace_operands(|e| self.expr(k, e))?;
         s.kind = mapped;
         if let StmtKind::Let { local, value } = s.kind {
             self.facts.forms.name(k.body(), local, value);
         }
         if let StmtKind::If { cond, then, other } = &mut s.kind
             && let Expr::Const { bits, .. } = k.body().exprs[*cond]
+            && (self.thorough || !writes(if bits != 0 { other } else { then }))
         {
             let chosen = std::mem::take(if bits != 0 { then } else { other });
             return self.splice(k, chosen);
@@ -226,26 +237,7 @@ impl Rewrite for Clean {
             let inside = crate::copies::Copies::with(*var, lo).block(k, body);
             return self.splice(k, inside?);
         }
-        let mark = self.facts.mark();
-        match &mut s.kind {
-            StmtKind::If { cond, then, other } => {
-                self.facts.assume(k.body(), *cond, true);
-                *then = self.block(k, std::mem::take(then))?;
-                self.facts.release(mark);
-                self.facts.assume(k.body(), *cond, false);
-                *other = self.block(k, std::mem::take(other))?;
-            }
-            StmtKind::For { var, segments, body, .. } => {
-                self.facts.enter_loop(k.body(), *var, segments);
-                *body = self.block(k, std::mem::take(body))?;
-            }
-            kind => {
-                for block in kind.blocks_mut() {
-                    *block = self.block(k, std::mem::take(block))?;
-                }
-            }
-        }
-        self.facts.release(mark);
+        self.rewrite_inside(k, &mut s)?;
         let idle = match &s.kind {
             StmtKind::If { then, other, .. } => then.is_empty() && other.is_empty(),
             StmtKind::For { body, carry, .. } => body.is_empty() && carry.is_empty(),
@@ -256,6 +248,20 @@ impl Rewrite for Clean {
         }
         k.stmt_staged(s.kind, s.span, s.stage)
     }
+}
+
+/// Whether a tensor is written: a program of tiles must show a write of each output, even where control never comes.
+fn writes(block: &Block) -> bool {
+    let mut found = false;
+    walk(block, &mut |s| {
+        found |= match &s.kind {
+            StmtKind::Store { mem, .. } => matches!(mem, Mem::Tensor(_)),
+            StmtKind::Op { op: Op::Write { to, .. }, .. } => matches!(to.mem, Mem::Tensor(_)),
+            StmtKind::Op { op: Op::Atomic { at, .. }, .. } => matches!(at.mem(), Mem::Tensor(_)),
+            _ => false,
+        };
+    });
+    found
 }
 
 /// Takes away names that nobody reads and thread arrays that nobody reads, with what is stored there.

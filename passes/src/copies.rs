@@ -33,7 +33,7 @@ impl Copies {
     pub fn stmt(&mut self, k: &mut KernelBuilder, stmt: &Stmt) -> Result<Stmt> {
         let mut new = stmt.clone();
         // operands first: a `let` may use an outer name that is spelled as its own
-        new.kind.map_operands(|e| self.expr(k, e))?;
+        new.kind.replace_operands(|e| self.expr(k, e))?;
         self.declare(k, &mut new.kind)?;
         let blocks = new.kind.blocks_mut();
         for block in blocks {

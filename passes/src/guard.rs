@@ -10,7 +10,7 @@ use crate::affine::{Atom, Opaque, Poly};
 use crate::clean::{Clean, bounds, emit};
 use crate::copies::Copies;
 use crate::pipeline::Cx;
-use crate::ranges::{Facts, comparison, constant_ranges};
+use crate::ranges::{Facts, Inside, comparison, constant_ranges};
 use crate::vectorize::holds;
 use pantile_ir::builder::{Exprs, KernelBuilder, Result, Rewrite, rewrite};
 use pantile_ir::diag::Diagnostics;
@@ -88,10 +88,7 @@ impl Guard {
                     out.push(Site { at: *cond, tests });
                 }
                 StmtKind::For { var, segments, .. } => {
-                    let known = |e: ExprId| match k.body().exprs[e] {
-                        Expr::Const { elem: Elem::Index, bits } => Some(bits as i64),
-                        _ => None,
-                    };
+                    let known = |e| k.body().index_constant(e);
                     if let ([lo, hi], true) = (segments_ends(segments).map(known), !segments.is_empty())
                         && let (Some(lo), Some(hi)) = (lo, hi)
                     {
@@ -359,12 +356,18 @@ fn conjuncts(body: &Body, cond: ExprId, out: &mut Vec<ExprId>) {
 /// Replaces expressions in place; nothing is declared anew.
 fn replace_in(k: &mut KernelBuilder, block: &mut Block, copies: &mut Copies) -> Result<()> {
     for s in block {
-        s.kind.map_operands(|e| copies.expr(k, e))?;
+        s.kind.replace_operands(|e| copies.expr(k, e))?;
         for inner in s.kind.blocks_mut() {
             replace_in(k, inner, copies)?;
         }
     }
     Ok(())
+}
+
+impl Inside for Guard {
+    fn facts(&mut self) -> &mut Facts {
+        &mut self.facts
+    }
 }
 
 impl Rewrite for Guard {
@@ -377,7 +380,6 @@ impl Rewrite for Guard {
             }
         }
         self.split(k, &mut s)?;
-        let mark = self.facts.mark();
         let outer = self.divergent;
         self.divergent |= match &s.kind {
             StmtKind::If { cond, .. } => !self.same(k.body(), *cond),
@@ -387,28 +389,10 @@ impl Rewrite for Guard {
             }
             kind => !kind.blocks().is_empty(),
         };
-        match &mut s.kind {
-            StmtKind::If { cond, then, other } => {
-                self.facts.assume(k.body(), *cond, true);
-                *then = self.block(k, std::mem::take(then))?;
-                self.facts.release(mark);
-                self.facts.assume(k.body(), *cond, false);
-                *other = self.block(k, std::mem::take(other))?;
-            }
-            StmtKind::For { var, segments, body, .. } => {
-                if !self.divergent {
-                    self.uniform.insert(*var);
-                }
-                self.facts.enter_loop(k.body(), *var, segments);
-                *body = self.block(k, std::mem::take(body))?;
-            }
-            kind => {
-                for block in kind.blocks_mut() {
-                    *block = self.block(k, std::mem::take(block))?;
-                }
-            }
+        if let (StmtKind::For { var, .. }, false) = (&s.kind, self.divergent) {
+            self.uniform.insert(*var);
         }
-        self.facts.release(mark);
+        self.rewrite_inside(k, &mut s)?;
         self.divergent = outer;
         k.stmt_staged(s.kind, s.span, s.stage)
     }

@@ -28,10 +28,7 @@ impl Make<'_> {
     }
 
     pub fn known(&self, e: ExprId) -> Option<i64> {
-        match self.k.body().exprs[e] {
-            Expr::Const { elem: Elem::Index, bits } => Some(bits as i64),
-            _ => None,
-        }
+        self.k.body().index_constant(e)
     }
 
     pub fn add(&mut self, a: ExprId, b: ExprId) -> Result<ExprId> {

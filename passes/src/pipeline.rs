@@ -2,7 +2,7 @@
 //! they leave and checks it is the driver's.
 
 use pantile_ir::diag::Diagnostics;
-use pantile_ir::program::{Program, Stage};
+use pantile_ir::program::{Kernel, KernelId, Program, Stage};
 use pantile_ir::target::{Arch, Backend};
 
 /// What a pass may ask beside the program.
@@ -13,6 +13,15 @@ pub struct Cx<'a> {
 
 /// A program made out of a program.
 pub type Run = fn(Program, &Cx) -> Result<Program, Diagnostics>;
+
+/// Fills what of each kernel has no statement: plan, homes, layouts, the order of threads.
+pub(crate) fn fill(mut program: Program, to: Stage, mut f: impl FnMut(KernelId, &mut Kernel)) -> Program {
+    for id in program.kernels.handles() {
+        f(id, &mut program.kernels[id]);
+    }
+    program.stage = to;
+    program
+}
 
 /// What a pass reads or leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 //! choose; later passes obey. What a user wrote by hand stays.
 
 use crate::layout::Facts;
-use crate::pipeline::Cx;
+use crate::pipeline::{Cx, fill};
 use pantile_ir::diag::Diagnostics;
 use pantile_ir::program::plan::{Entry, Key, Value};
 use pantile_ir::program::*;
@@ -23,13 +23,7 @@ pub fn threads(k: &Kernel) -> u32 {
 }
 
 pub fn run(program: Program, cx: &Cx) -> Result<Program, Diagnostics> {
-    pantile_ir::builder::rewrite(program, Stage::Scheduled, |k, stmts| {
-        k.kernel_mut().stmts = stmts;
-        decide(k.kernel_mut(), cx);
-        let stmts = std::mem::take(&mut k.kernel_mut().stmts);
-        stmts.into_iter().try_for_each(|s| k.stmt_staged(s.kind, s.span, s.stage))
-    })
-    .map_err(|d| Diagnostics::from_iter([d]))
+    Ok(fill(program, Stage::Scheduled, |_, k| decide(k, cx)))
 }
 
 fn decide(k: &mut Kernel, cx: &Cx) {

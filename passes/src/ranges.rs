@@ -4,6 +4,7 @@
 //! A proof is a search for a sum of facts; it may give up, it is never wrong.
 
 use crate::affine::{Atom, Forms, Opaque, Poly, Term};
+use pantile_ir::builder::{Exprs, KernelBuilder, Result, Rewrite};
 use pantile_ir::program::*;
 use std::collections::{HashMap, HashSet};
 
@@ -375,6 +376,36 @@ impl Search<'_> {
             }
         }
         false
+    }
+}
+
+/// A rewriting that knows what holds where it is.
+pub trait Inside: Rewrite {
+    fn facts(&mut self) -> &mut Facts;
+
+    /// Rewrites the blocks of a statement, each with what control says there.
+    fn rewrite_inside(&mut self, k: &mut KernelBuilder, s: &mut Stmt) -> Result<()> {
+        let mark = self.facts().mark();
+        match &mut s.kind {
+            StmtKind::If { cond, then, other } => {
+                self.facts().assume(k.body(), *cond, true);
+                *then = self.block(k, std::mem::take(then))?;
+                self.facts().release(mark);
+                self.facts().assume(k.body(), *cond, false);
+                *other = self.block(k, std::mem::take(other))?;
+            }
+            StmtKind::For { var, segments, body, .. } => {
+                self.facts().enter_loop(k.body(), *var, segments);
+                *body = self.block(k, std::mem::take(body))?;
+            }
+            kind => {
+                for block in kind.blocks_mut() {
+                    *block = self.block(k, std::mem::take(block))?;
+                }
+            }
+        }
+        self.facts().release(mark);
+        Ok(())
     }
 }
 

@@ -55,8 +55,8 @@ impl Slopes {
             Expr::Binary(BinOp::Sub, a, b) => go(*a)?.checked_sub(go(*b)?),
             Expr::Binary(BinOp::Mul, a, b) => match (go(*a)?, go(*b)?) {
                 (0, 0) => Some(0),
-                (s, 0) => s.checked_mul(constant(k, *b)?),
-                (0, s) => s.checked_mul(constant(k, *a)?),
+                (s, 0) => s.checked_mul(k.body.index_constant(*b)?),
+                (0, s) => s.checked_mul(k.body.index_constant(*a)?),
                 _ => None,
             },
             Expr::Element { mem: Mem::Tensor(id), index, or } => {
@@ -90,13 +90,6 @@ impl Slopes {
         };
         self.known.borrow_mut().insert((l, by), s);
         s
-    }
-}
-
-fn constant(k: &Kernel, x: ExprId) -> Option<i64> {
-    match k.body.exprs[x] {
-        Expr::Const { elem: Elem::Index, bits } => Some(bits.cast_signed()),
-        _ => None,
     }
 }
 
@@ -185,7 +178,7 @@ impl<'a, 'c> Frame<'a, 'c> {
     pub fn chunk_loop(&self, s: &Stmt, own: &HashSet<BufferId>) -> Option<Chunk> {
         let StmtKind::For { var, segments, body, .. } = &s.kind else { return None };
         let [g] = segments.as_slice() else { return None };
-        let [lo, hi, step] = [g.lo, g.hi, g.step].map(|x| constant(self.kernel, x));
+        let [lo, hi, step] = [g.lo, g.hi, g.step].map(|x| self.kernel.body.index_constant(x));
         let n = hi.filter(|n| (2..=LONGEST).contains(n) && lo == Some(0) && step == Some(1))?;
         let chunk = Chunk { var: Some(*var), n: u32::try_from(n).ok().filter(|n| n.is_power_of_two())? };
         let mut changed = HashSet::new();

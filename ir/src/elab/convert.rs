@@ -146,10 +146,7 @@ impl<'a> Elab<'a> {
 
     /// `x + 0`, `x * 1` and the like of `index`: the operand that the expression equals.
     pub(crate) fn same_as_operand(&self, e: &Expr) -> Option<ExprId> {
-        let known = |id: ExprId| match self.f.body.exprs[id] {
-            Expr::Const { elem: Elem::Index, bits } => Some(bits as i64),
-            _ => None,
-        };
+        let known = |id| self.f.body.index_constant(id);
         let Expr::Binary(op, a, b) = *e else { return None };
         match (op, known(a), known(b)) {
             (BinOp::Add, Some(0), _) | (BinOp::Mul, Some(1), _) => {

@@ -8,7 +8,6 @@
 //! may push to the arenas.
 
 mod expr;
-mod map;
 mod op;
 pub mod plan;
 mod stmt;
@@ -78,6 +77,14 @@ pub struct Body {
 impl Body {
     pub fn type_of(&self, expr: ExprId) -> &Type {
         &self.types[expr.index()]
+    }
+
+    /// The value of a constant of type `index`.
+    pub fn index_constant(&self, expr: ExprId) -> Option<i64> {
+        match self.exprs[expr] {
+            Expr::Const { elem: Elem::Index, bits } => Some(bits as i64),
+            _ => None,
+        }
     }
 }
 

@@ -6,7 +6,7 @@ pub mod classes;
 pub mod digits;
 mod spread;
 
-use crate::pipeline::Cx;
+use crate::pipeline::{Cx, fill};
 use classes::{Classes, Collect};
 use digits::AxisLayout;
 use pantile_ir::diag::Diagnostics;
@@ -135,11 +135,8 @@ fn given(l: &Local) -> Option<Vec<AxisLayout>> {
 
 /// Fills homes and layouts.
 pub fn run(program: Program, cx: &Cx) -> Result<Program, Diagnostics> {
-    let one = |d| Diagnostics::from_iter([d]);
-    pantile_ir::builder::rewrite(program, Stage::Scheduled, |k, stmts| {
-        k.kernel_mut().stmts = stmts;
-        let a = assign(k.kernel(), cx);
-        let kernel = k.kernel_mut();
+    Ok(fill(program, Stage::Scheduled, |_, kernel| {
+        let a = assign(kernel, cx);
         for (&id, axes) in &a.locals {
             let local = &mut kernel.body.locals[id];
             if a.direct.contains(&id) {
@@ -151,8 +148,5 @@ pub fn run(program: Program, cx: &Cx) -> Result<Program, Diagnostics> {
                 local.layout = Some(Shared::plain(digits::layout(axes, a.threads), 1));
             }
         }
-        let stmts = std::mem::take(&mut kernel.stmts);
-        stmts.into_iter().try_for_each(|s| k.stmt_staged(s.kind, s.span, s.stage))
-    })
-    .map_err(one)
+    }))
 }

@@ -189,7 +189,7 @@ impl Lower<'_, '_> {
 
     fn tighter(&mut self, f: MathFn, a: Option<ExprId>, b: Option<ExprId>) -> Result<Option<ExprId>> {
         Ok(match (a, b) {
-            (Some(a), Some(b)) if a != b => Some(self.math(f, &[a, b])?),
+            (Some(a), Some(b)) if !self.alike(a, b) => Some(self.math(f, &[a, b])?),
             (a, b) => a.or(b),
         })
     }

@@ -47,7 +47,7 @@ impl Lower<'_, '_> {
         if let Some(&done) = memo.done.get(&key) {
             return Ok(done);
         }
-        let value = self.make(e, &ty, &at, memo)?;
+        let value = self.build(e, &ty, &at, memo)?;
         let again = memo.uses.get(&e).is_some_and(|&n| n > 1);
         let value = if again && self.costs(value) {
             self.fresh += 1;
@@ -74,7 +74,7 @@ impl Lower<'_, '_> {
         Ok(at.iter().zip(shape).map(one).collect())
     }
 
-    fn make(&mut self, e: ExprId, ty: &Type, at: &[Coord], memo: &mut Memo) -> Result<ExprId> {
+    fn build(&mut self, e: ExprId, ty: &Type, at: &[Coord], memo: &mut Memo) -> Result<ExprId> {
         let expr = self.k.kernel().body.exprs[e].clone();
         match &expr {
             Expr::Local(l) => {

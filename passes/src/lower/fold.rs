@@ -10,6 +10,21 @@ use pantile_ir::program::*;
 /// Running values of a fold, one a part.
 pub type Parts = Vec<LocalId>;
 
+/// One line of a tile to be folded.
+struct Line<'a> {
+    comb: Combiner,
+    elems: &'a [Elem],
+    along: &'a AxisLayout,
+    bound: Bound,
+    /// The test that the line itself is one of the tile: all threads fold, only these count.
+    within: Option<ExprId>,
+    /// Elements are folds of their own, which join threads: they must not stand under a test.
+    joins: bool,
+}
+
+/// The parts at a position; where the line's elements join threads, with the test of what counts.
+type Element<'f, L> = dyn FnMut(&mut L, &Coord, Option<ExprId>) -> Result<Vec<ExprId>> + 'f;
+
 impl Lower<'_, '_> {
     /// The joint shape of what one op takes.
     pub fn joint_shape(&self, inputs: &[ExprId]) -> Shape {
@@ -56,13 +71,28 @@ impl Lower<'_, '_> {
         for &r in results {
             stores.push(self.storage(r)?);
         }
-        self.nest(&kept, Inner::Unroll, &mut |s, at| {
-            let values = s.line(comb, inputs, &elems, (&along, axis, bounds[axis]), at)?;
-            for ((store, v), &elem) in stores.iter().zip(values).zip(&elems) {
-                let value = s.converted(v, elem)?;
-                s.put(store, at, value)?;
-            }
-            Ok(())
+        self.nest_open(&kept, Inner::Unroll, &mut |s, at, inside| {
+            let place = |c: &Coord| {
+                let mut all = at.to_vec();
+                all.insert(axis, c.clone());
+                all
+            };
+            let line = Line {
+                comb,
+                elems: &elems,
+                along: &along,
+                bound: bounds[axis],
+                within: inside,
+                joins: false,
+            };
+            let values = s.fold_line(&line, &mut |s, c, _| s.eval_all(inputs, &place(c)))?;
+            s.when(inside, |s| {
+                for ((store, v), &elem) in stores.iter().zip(values).zip(&elems) {
+                    let value = s.converted(v, elem)?;
+                    s.put(store, at, value)?;
+                }
+                Ok(())
+            })
         })?;
         for &r in results {
             self.set_box(r, kept_box.clone())?;
@@ -70,67 +100,61 @@ impl Lower<'_, '_> {
         Ok(())
     }
 
-    /// The fold of one line of a tile: along `axis`, at a position on the other axes.
-    fn line(
-        &mut self,
-        comb: Combiner,
-        inputs: &[ExprId],
-        elems: &[Elem],
-        (along, axis, bound): (&AxisLayout, usize, Bound),
-        at: &[Coord],
-    ) -> Result<Vec<ExprId>> {
-        let place = |c: &Coord| {
-            let mut all = at.to_vec();
-            all.insert(axis, c.clone());
-            all
-        };
-        self.fold_line(comb, elems, along, bound, &mut |s, c| s.eval_all(inputs, &place(c)))
-    }
-
     /// Folds along one axis what `element` gives at each position, in ascending order where order counts.
-    pub fn fold_line(
-        &mut self,
-        comb: Combiner,
-        elems: &[Elem],
-        along: &AxisLayout,
-        bound: Bound,
-        element: &mut dyn FnMut(&mut Self, &Coord) -> Result<Vec<ExprId>>,
-    ) -> Result<Vec<ExprId>> {
-        let fold = self.fold_elems(comb, elems);
-        let threads: Vec<(u32, u32)> = along.threads().collect();
-        let over = self.over(threads.iter().copied());
-        let ordered = !self.commutes(comb) && along.threads().next().is_some() && leading(along) > 1;
+    fn fold_line(&mut self, line: &Line, element: &mut Element<Self>) -> Result<Vec<ExprId>> {
+        let Line { comb, along, .. } = *line;
+        let fold = self.fold_elems(comb, line.elems);
+        let over = self.over(along.threads().collect::<Vec<_>>());
+        let acc = self.accumulators(comb, &fold)?;
+        let ordered = !self.commutes(comb) && !over.is_empty() && leading(along) > 1;
         if !ordered {
-            let acc = self.accumulators(comb, &fold)?;
-            self.nest(std::slice::from_ref(along), Inner::Unroll, &mut |s, at| {
-                let v = element(s, &at[0])?;
-                s.fold_in(comb, &fold, &acc, &v, bound, &at[0])
+            self.nest_open(std::slice::from_ref(along), Inner::Unroll, &mut |s, at, inside| {
+                s.fold_position(line, &fold, &acc, &at[0], inside, element)
             })?;
             return self.across(comb, &acc, &over);
         }
         // rounds one after the other, each joined over the threads before the next begins
-        let total = self.accumulators(comb, &fold)?;
-        let rounds = leading(along);
-        let (lo, hi) = (self.int(0)?, self.int(rounds.into())?);
-        let inner = AxisLayout { extent: along.extent, digits: along.digits.clone() };
+        let (lo, hi) = (self.int(0)?, self.int(leading(along).into())?);
         self.for_("round", LoopKind::Unroll, lo, hi, |s, round| {
             let part = s.accumulators(comb, &fold)?;
-            s.rest_of(&inner, round, &mut |s, c| {
-                let v = element(s, c)?;
-                s.fold_in(comb, &fold, &part, &v, bound, c)
+            s.rest_of(along, round, &mut |s, c, inside| {
+                s.fold_position(line, &fold, &part, c, inside, element)
             })?;
             let got = s.across(comb, &part, &over)?;
-            s.join_parts(comb, &total, &got)
+            s.join_parts(comb, &acc, &got)
         })?;
-        total.iter().map(|&l| self.get(l)).collect()
+        acc.iter().map(|&l| self.get(l)).collect()
     }
 
-    /// The positions of one round: the first register digit is given.
+    /// One position of a line into running values, where it is an element and valid.
+    fn fold_position(
+        &mut self,
+        line: &Line,
+        fold: &[Elem],
+        acc: &Parts,
+        c: &Coord,
+        inside: Option<ExprId>,
+        element: &mut Element<Self>,
+    ) -> Result<()> {
+        let valid = self.inside(line.bound, c.value)?;
+        let ok = self.both(inside, valid)?;
+        let ok = self.both(line.within, ok)?;
+        if line.joins {
+            let v = element(self, c, ok)?;
+            return self.when(ok, |s| s.fold_in(line.comb, fold, acc, &v));
+        }
+        self.when(ok, |s| {
+            let v = element(s, c, None)?;
+            s.fold_in(line.comb, fold, acc, &v)
+        })
+    }
+
+    /// The positions of one round, with the test of being inside: the first register digit is given.
     pub fn rest_of(
         &mut self,
         along: &AxisLayout,
         round: ExprId,
-        body: &mut dyn FnMut(&mut Self, &Coord) -> Result<()>,
+        body: &mut dyn FnMut(&mut Self, &Coord, Option<ExprId>) -> Result<()>,
     ) -> Result<()> {
         let rest = AxisLayout { extent: u32::MAX, digits: along.digits[1..].to_vec() };
         let per_round = u32::try_from(rest.covered()).unwrap_or(u32::MAX);
@@ -146,16 +170,18 @@ impl Lower<'_, '_> {
                 }
                 None => None,
             };
-            let c = Coord { value, held };
-            let inside = match along.covered() > u64::from(along.extent) {
-                true => {
-                    let end = s.int(along.extent.into())?;
-                    Some(s.bin(BinOp::Lt, value, end)?)
-                }
-                false => None,
-            };
-            s.when(inside, |s| body(s, &c))
+            let inside = s.short_of(along, value)?;
+            body(s, &Coord { value, held }, inside)
         })
+    }
+
+    /// Whether a position that the digits of an axis reach is one of the axis; `None` where all are.
+    pub fn short_of(&mut self, axis: &AxisLayout, value: ExprId) -> Result<Option<ExprId>> {
+        if axis.covered() <= u64::from(axis.extent) {
+            return Ok(None);
+        }
+        let end = self.int(axis.extent.into())?;
+        self.bin(BinOp::Lt, value, end).map(Some)
     }
 
     /// Running values at the identity.
@@ -164,22 +190,13 @@ impl Lower<'_, '_> {
         start.into_iter().map(|v| self.var("part", v)).collect()
     }
 
-    /// `acc = comb(acc, value)` where the position is valid.
-    pub fn fold_in(
-        &mut self,
-        comb: Combiner,
-        fold: &[Elem],
-        acc: &Parts,
-        v: &[ExprId],
-        bound: Bound,
-        c: &Coord,
-    ) -> Result<()> {
-        let ok = self.inside(bound, c.value)?;
+    /// `acc = comb(acc, value)`, in the types of the fold.
+    pub fn fold_in(&mut self, comb: Combiner, fold: &[Elem], acc: &Parts, v: &[ExprId]) -> Result<()> {
         let mut wide = Vec::new();
         for (&v, &e) in v.iter().zip(fold) {
             wide.push(self.converted(v, e)?);
         }
-        self.when(ok, |s| s.join_parts(comb, acc, &wide))
+        self.join_parts(comb, acc, &wide)
     }
 
     /// `acc = comb(acc, values)`
@@ -225,13 +242,13 @@ impl Lower<'_, '_> {
                 let ok = s.valid(bounds, at)?;
                 s.when(ok, |s| {
                     let v = s.eval_all(inputs, at)?;
-                    s.fold_in(comb, &fold, &acc, &v, Bound::default(), &at[0])
+                    s.fold_in(comb, &fold, &acc, &v)
                 })
             })?;
             let over = self.over(axes.iter().flat_map(AxisLayout::threads));
             return self.across(comb, &acc, &over);
         }
-        self.in_order(comb, inputs, axes, bounds, elems, &[])
+        self.in_order(comb, inputs, axes, bounds, elems, (&[], None))
     }
 
     /// Row-major order over several axes: each line joined before the next.
@@ -242,16 +259,17 @@ impl Lower<'_, '_> {
         axes: &[AxisLayout],
         bounds: &[Bound],
         elems: &[Elem],
-        before: &[Coord],
+        (before, within): (&[Coord], Option<ExprId>),
     ) -> Result<Vec<ExprId>> {
         let (axis, last) = (before.len(), before.len() + 1 == axes.len());
-        self.fold_line(comb, elems, &axes[axis], bounds[axis], &mut |s, c| {
+        let line = Line { comb, elems, along: &axes[axis], bound: bounds[axis], within, joins: !last };
+        self.fold_line(&line, &mut |s, c, ok| {
             let mut here = before.to_vec();
             here.push(c.clone());
             if last {
                 s.eval_all(inputs, &here)
             } else {
-                s.in_order(comb, inputs, axes, bounds, elems, &here)
+                s.in_order(comb, inputs, axes, bounds, elems, (&here, ok))
             }
         })
     }

@@ -24,6 +24,7 @@ mod stmts;
 mod store;
 
 use crate::layout::{Assignment, assign};
+use crate::make::Make;
 use crate::pipeline::Cx;
 use bounds::{Bound, Ragged};
 use lanes::Lanes;
@@ -71,6 +72,8 @@ struct Lower<'b, 'c> {
     boxes: HashMap<LocalId, Vec<Bound>>,
     ragged: HashMap<LocalId, Ragged>,
     reducers: HashMap<ReducerId, reducer::State>,
+    /// What the names stand for that were given here.
+    named_values: HashMap<LocalId, ExprId>,
     /// Tiles that hold zero where they are not valid.
     zeroed: HashSet<LocalId>,
     /// The kernel names its threads: scalar statements are each thread's own.
@@ -109,6 +112,7 @@ impl<'b, 'c> Lower<'b, 'c> {
             boxes: HashMap::new(),
             ragged,
             reducers: HashMap::new(),
+            named_values: HashMap::new(),
             zeroed: HashSet::new(),
             named,
             parallel: false,
@@ -129,36 +133,32 @@ impl<'b, 'c> Lower<'b, 'c> {
 
     // ---- small builders at the current statement's place
 
+    fn make(&mut self) -> Make<'_> {
+        Make { k: self.k, span: self.span }
+    }
+
     fn expr(&mut self, e: Expr) -> Result<ExprId> {
         self.k.expr(e, self.span)
     }
 
-    fn int(&mut self, n: i64) -> Result<ExprId> {
-        self.k.constant_at(Elem::Index, n as u64, self.span)
+    fn int(&mut self, n: u64) -> Result<ExprId> {
+        self.make().int(n)
     }
 
     fn bin(&mut self, op: BinOp, a: ExprId, b: ExprId) -> Result<ExprId> {
-        self.expr(Expr::Binary(op, a, b))
+        self.make().bin(op, a, b)
     }
 
     fn add(&mut self, a: ExprId, b: ExprId) -> Result<ExprId> {
-        match (self.known(a), self.known(b)) {
-            (Some(0), _) => Ok(b),
-            (_, Some(0)) => Ok(a),
-            _ => self.bin(BinOp::Add, a, b),
-        }
+        self.make().add(a, b)
     }
 
     fn sub(&mut self, a: ExprId, b: ExprId) -> Result<ExprId> {
-        if self.known(b) == Some(0) { Ok(a) } else { self.bin(BinOp::Sub, a, b) }
+        self.make().sub(a, b)
     }
 
     fn scale(&mut self, a: ExprId, n: u32) -> Result<ExprId> {
-        if n == 1 {
-            return Ok(a);
-        }
-        let n = self.int(n.into())?;
-        self.bin(BinOp::Mul, a, n)
+        self.make().scale(a, n.into())
     }
 
     fn math(&mut self, f: MathFn, args: &[ExprId]) -> Result<ExprId> {
@@ -166,15 +166,11 @@ impl<'b, 'c> Lower<'b, 'c> {
     }
 
     fn get(&mut self, l: LocalId) -> Result<ExprId> {
-        self.expr(Expr::Local(l))
+        self.make().get(l)
     }
 
-    /// The value of a constant index.
     fn known(&self, e: ExprId) -> Option<i64> {
-        match self.k.kernel().body.exprs[e] {
-            Expr::Const { elem: Elem::Index, bits } => Some(bits as i64),
-            _ => None,
-        }
+        self.k.body().index_constant(e)
     }
 
     fn ty(&self, e: ExprId) -> Type {
@@ -197,18 +193,48 @@ impl<'b, 'c> Lower<'b, 'c> {
         ) {
             return Ok(value);
         }
-        let ty = self.ty(value);
-        let local = self.k.local(name, ty, LocalKind::Let, self.span);
-        self.emit(StmtKind::Let { local, value })?;
-        self.get(local)
+        let name = self.make().let_(name, value)?;
+        if let Expr::Local(l) = self.k.body().exprs[name] {
+            self.named_values.insert(l, value);
+        }
+        Ok(name)
+    }
+
+    /// The same computation, names given here taken for what they stand for. What it reads must not have changed.
+    fn alike(&self, a: ExprId, b: ExprId) -> bool {
+        let body = self.k.body();
+        let (a, b) = (self.unnamed(a), self.unnamed(b));
+        if a == b {
+            return true;
+        }
+        let (x, y) = (&body.exprs[a], &body.exprs[b]);
+        let (mut left, mut right) = (Args::new(), Args::new());
+        x.operands(|o| left.push(o));
+        y.operands(|o| right.push(o));
+        let reads = |e: &Expr| match e {
+            Expr::Local(l) => body.locals[*l].kind == LocalKind::Var,
+            Expr::Element { .. } => true,
+            _ => false,
+        };
+        // with equal operands in place of its own the one is the other
+        let mut from = left.iter().copied();
+        let other = y.map_operands(|o| Ok::<_, std::convert::Infallible>(from.next().unwrap_or(o)));
+        !reads(x)
+            && left.len() == right.len()
+            && other.as_ref() == Ok(x)
+            && left.iter().zip(&right).all(|(&a, &b)| self.alike(a, b))
+    }
+
+    fn unnamed(&self, e: ExprId) -> ExprId {
+        match self.k.body().exprs[e] {
+            Expr::Local(l) => self.named_values.get(&l).map_or(e, |&v| self.unnamed(v)),
+            _ => e,
+        }
     }
 
     /// `var name = value`
     fn var(&mut self, name: &str, value: ExprId) -> Result<LocalId> {
-        let ty = self.ty(value);
-        let local = self.k.local(name, ty, LocalKind::Var, self.span);
-        self.emit(StmtKind::Let { local, value })?;
-        Ok(local)
+        self.make().var(name, value)
     }
 
     /// Statements made by `f`, as a block.

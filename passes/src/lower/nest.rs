@@ -20,6 +20,9 @@ impl Coord {
     }
 }
 
+/// What runs at each position, with the test of being inside the tile where there is one.
+pub type OpenBody<'f, L> = dyn FnMut(&mut L, &[Coord], Option<ExprId>) -> Result<()> + 'f;
+
 /// How the innermost loop runs.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Inner {
@@ -44,6 +47,12 @@ impl Lower<'_, '_> {
         inner: Inner,
         body: &mut dyn FnMut(&mut Self, &[Coord]) -> Result<()>,
     ) -> Result<()> {
+        self.nest_open(axes, inner, &mut |s, at, inside| s.when(inside, |s| body(s, at)))
+    }
+
+    /// The same for all threads alike: `body` is told where an element is one of the tile. For what exchanges values
+    /// between threads, which must not stand under a test that only some of them pass.
+    pub fn nest_open(&mut self, axes: &[AxisLayout], inner: Inner, body: &mut OpenBody<Self>) -> Result<()> {
         let mut levels: Vec<Level> = Vec::new();
         for (axis, layout) in axes.iter().enumerate() {
             for (digit, place) in layout.digits.iter().enumerate() {
@@ -69,21 +78,18 @@ impl Lower<'_, '_> {
         axes: &[AxisLayout],
         levels: &[Level],
         values: &mut Vec<Vec<Option<ExprId>>>,
-        body: &mut dyn FnMut(&mut Self, &[Coord]) -> Result<()>,
+        body: &mut OpenBody<Self>,
     ) -> Result<()> {
         let Some((level, rest)) = levels.split_first() else {
             let mut coords = Vec::with_capacity(axes.len());
             let mut inside = None;
             for (axis, values) in axes.iter().zip(values.iter()) {
                 let coord = self.coord(axis, values)?;
-                if axis.covered() > u64::from(axis.extent) {
-                    let end = self.int(axis.extent.into())?;
-                    let test = self.bin(BinOp::Lt, coord.value, end)?;
-                    inside = self.both(inside, Some(test))?;
-                }
+                let test = self.short_of(axis, coord.value)?;
+                inside = self.both(inside, test)?;
                 coords.push(coord);
             }
-            return self.when(inside, |s| body(s, &coords));
+            return body(self, &coords, inside);
         };
         let (lo, hi) = (self.int(0)?, self.int(level.extent.into())?);
         let name = self.loop_name(level);

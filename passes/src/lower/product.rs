@@ -18,7 +18,7 @@ struct Operand {
     bounds: Vec<Bound>,
     /// Rounded to tf32 before it is multiplied.
     short: bool,
-    /// What is not valid is zero: two such operands need no bound on K.
+    /// What is not valid is zero: two such operands that end alike need no bound on K.
     zeroed: bool,
 }
 
@@ -121,7 +121,14 @@ impl Lower<'_, '_> {
     ) -> Result<()> {
         let kn = a.storage.axes()[if a.transposed { 0 } else { 1 }].extent;
         let k_box = self.intersect(&[a.bounds[1]], &[b.bounds[0]])?[0];
-        let k_box = if a.zeroed && b.zeroed { Bound::default() } else { k_box };
+        // a zero times what is not valid on the other side might be no zero
+        let same = |s: &Self, x: Option<ExprId>, y: Option<ExprId>| match (x, y) {
+            (Some(x), Some(y)) => s.alike(x, y),
+            (x, y) => x == y,
+        };
+        let (x, y) = (a.bounds[1], b.bounds[0]);
+        let both_zero = a.zeroed && b.zeroed && same(self, x.lo, y.lo) && same(self, x.hi, y.hi);
+        let k_box = if both_zero { Bound::default() } else { k_box };
         let lo = match k_box.lo {
             Some(lo) => lo,
             None => self.int(0)?,

@@ -29,7 +29,8 @@ impl Lower<'_, '_> {
             let name = if fold.len() == 1 { r.name.clone() } else { format!("{}{i}", r.name) };
             acc.push(self.new_storage(&name, e, axes.clone(), false)?);
         }
-        self.nest(&axes, Inner::Unroll, &mut |s, at| {
+        // threads beyond the tile join with the identity
+        self.nest_open(&axes, Inner::Unroll, &mut |s, at, _| {
             acc.iter().zip(&start).try_for_each(|(a, &v)| s.put(a, at, v))
         })?;
         self.reducers.insert(id, State { comb: r.comb, elems, fold, axes, acc });
@@ -145,15 +146,17 @@ impl Lower<'_, '_> {
             }
             return Ok(());
         }
-        self.nest(&axes, Inner::Unroll, &mut |s, at| {
+        self.nest_open(&axes, Inner::Unroll, &mut |s, at, inside| {
             let values = s.joined(&state, at, &over)?;
-            for ((store, v), &elem) in stores.iter().zip(values).zip(&state.elems) {
-                let value = s.converted(v, elem)?;
-                if let Some(store) = store {
-                    s.put(store, at, value)?;
+            s.when(inside, |s| {
+                for ((store, v), &elem) in stores.iter().zip(values).zip(&state.elems) {
+                    let value = s.converted(v, elem)?;
+                    if let Some(store) = store {
+                        s.put(store, at, value)?;
+                    }
                 }
-            }
-            Ok(())
+                Ok(())
+            })
         })?;
         for &r in results {
             self.set_box(r, vec![Bound::default(); axes.len()])?;

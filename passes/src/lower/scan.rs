@@ -6,7 +6,7 @@ use super::fold::Parts;
 use super::nest::{Coord, Inner};
 use super::store::Storage;
 use crate::layout::digits::{AxisLayout, Place};
-use pantile_ir::builder::Result;
+use pantile_ir::builder::{Exprs, Result};
 use pantile_ir::program::*;
 
 /// What a scan is, beside its inputs.
@@ -30,6 +30,14 @@ struct Line<'a> {
     totals: Vec<BufferId>,
 }
 
+/// Which line of the tile, and the test that it is one: all threads exchange, only these count.
+#[derive(Clone, Copy)]
+struct Here<'a> {
+    kept: &'a [AxisLayout],
+    at: &'a [Coord],
+    within: Option<ExprId>,
+}
+
 impl Lower<'_, '_> {
     pub fn scan(&mut self, results: &[LocalId], kind: Kind, inputs: &[ExprId]) -> Result<()> {
         let shape = self.joint_shape(inputs);
@@ -41,8 +49,14 @@ impl Lower<'_, '_> {
         let mut kept = axes.clone();
         let along = kept.remove(kind.axis);
         let mut stores = Vec::new();
-        for &r in results {
-            stores.push(self.storage(r)?);
+        for (&r, &elem) in results.iter().zip(&elems) {
+            let store = self.storage(r)?;
+            // its value comes in a loop, of which nobody can see that it always runs
+            if let Storage::Scalar { local, .. } = store {
+                let value = self.k.constant_at(elem, 0, self.span)?;
+                self.emit(StmtKind::Assign { local, value })?;
+            }
+            stores.push(store);
         }
         let threads: u32 = along.threads().map(|(e, _)| e).product();
         let lines: u32 = kept.iter().flat_map(AxisLayout::threads).map(|(e, _)| e).product();
@@ -54,14 +68,16 @@ impl Lower<'_, '_> {
         }
         let line = Line { kind, inputs, elems, fold, along, bound: bounds[kind.axis], stores, totals };
         let held = kept.clone();
-        self.nest(&kept, Inner::Unroll, &mut |s, at| s.scan_line(&line, &held, at))?;
+        self.nest_open(&kept, Inner::Unroll, &mut |s, at, within| {
+            s.scan_line(&line, &Here { kept: &held, at, within })
+        })?;
         for &r in results {
             self.set_box(r, bounds.clone())?;
         }
         Ok(())
     }
 
-    fn scan_line(&mut self, line: &Line, kept: &[AxisLayout], at: &[Coord]) -> Result<()> {
+    fn scan_line(&mut self, line: &Line, here: &Here) -> Result<()> {
         let carry = self.accumulators(line.kind.comb, &line.fold)?;
         let rounds = match line.along.digits.first() {
             Some(Place::Reg(n)) if line.along.threads().next().is_some() => *n,
@@ -73,17 +89,17 @@ impl Lower<'_, '_> {
                 along.digits.insert(0, Place::Reg(1));
             }
             let zero = self.int(0)?;
-            return self.scan_round(line, kept, at, &along, zero, &carry);
+            return self.scan_round(line, here, &along, zero, &carry);
         }
         let (lo, hi) = (self.int(0)?, self.int(rounds.into())?);
         self.for_("round", LoopKind::Unroll, lo, hi, |s, n| {
             let n = if line.kind.reverse {
-                let last = s.int(i64::from(rounds) - 1)?;
+                let last = s.int(u64::from(rounds) - 1)?;
                 s.sub(last, n)?
             } else {
                 n
             };
-            s.scan_round(line, kept, at, &line.along, n, &carry)
+            s.scan_round(line, here, &line.along, n, &carry)
         })
     }
 
@@ -91,16 +107,15 @@ impl Lower<'_, '_> {
     fn scan_round(
         &mut self,
         line: &Line,
-        kept: &[AxisLayout],
-        at: &[Coord],
+        here: &Here,
         along: &AxisLayout,
         round: ExprId,
         carry: &Parts,
     ) -> Result<()> {
         let comb = line.kind.comb;
         let own = self.accumulators(comb, &line.fold)?;
-        self.each_of(line, along, round, &mut |s, c| {
-            let v = s.eval_all(line.inputs, &s.place(line, at, c))?;
+        self.each_of(line, here, along, round, &mut |s, c| {
+            let v = s.eval_all(line.inputs, &s.place(line, here.at, c))?;
             s.fold_scan(line, &own, &v, c)
         })?;
         let before = self.accumulators(comb, &line.fold)?;
@@ -109,13 +124,13 @@ impl Lower<'_, '_> {
             self.emit(StmtKind::Assign { local: l, value })?;
         }
         if !line.totals.is_empty() {
-            self.exchange(line, kept, &own, &before, carry)?;
+            self.exchange(line, here.kept, &own, &before, carry)?;
         } else {
             let all: Vec<ExprId> = own.iter().map(|&l| self.get(l)).collect::<Result<_>>()?;
             self.join_parts(line.kind.comb, carry, &all)?;
         }
-        self.each_of(line, along, round, &mut |s, c| {
-            let place = s.place(line, at, c);
+        self.each_of(line, here, along, round, &mut |s, c| {
+            let place = s.place(line, here.at, c);
             let v = s.eval_all(line.inputs, &place)?;
             if line.kind.exclusive {
                 s.put_scan(line, &before, &place)?;
@@ -133,16 +148,20 @@ impl Lower<'_, '_> {
         all
     }
 
-    /// The thread's positions of a round in the order of the scan.
+    /// The thread's positions of a round in the order of the scan, as far as they are elements.
     fn each_of(
         &mut self,
         line: &Line,
+        here: &Here,
         along: &AxisLayout,
         round: ExprId,
         body: &mut dyn FnMut(&mut Self, &Coord) -> Result<()>,
     ) -> Result<()> {
         if !line.kind.reverse {
-            return self.rest_of(along, round, body);
+            return self.rest_of(along, round, &mut |s, c, inside| {
+                let ok = s.both(here.within, inside)?;
+                s.when(ok, |s| body(s, c))
+            });
         }
         // the digits behind the threads, last element first
         let split = along.digits.iter().rposition(|d| matches!(d, Place::Thr { .. })).map_or(1, |i| i + 1);
@@ -151,9 +170,9 @@ impl Lower<'_, '_> {
             AxisLayout { extent: along.extent.div_ceil(inner), digits: along.digits[..split].to_vec() };
         let (lo, hi) = (self.int(0)?, self.int(inner.into())?);
         self.for_("back", LoopKind::Unroll, lo, hi, |s, n| {
-            let last = s.int(i64::from(inner) - 1)?;
+            let last = s.int(u64::from(inner) - 1)?;
             let v = s.sub(last, n)?;
-            s.rest_of(&outer, round, &mut |s, c| {
+            s.rest_of(&outer, round, &mut |s, c, _| {
                 let scaled = s.scale(c.value, inner)?;
                 let value = s.add(scaled, v)?;
                 let held = match &c.held {
@@ -163,23 +182,16 @@ impl Lower<'_, '_> {
                     }
                     None => None,
                 };
-                let end = s.int(along.extent.into())?;
-                let inside = match along.covered() > u64::from(along.extent) {
-                    true => Some(s.bin(BinOp::Lt, value, end)?),
-                    false => None,
-                };
-                s.when(inside, |s| body(s, &Coord { value, held }))
+                let inside = s.short_of(along, value)?;
+                let ok = s.both(here.within, inside)?;
+                s.when(ok, |s| body(s, &Coord { value, held }))
             })
         })
     }
 
     fn fold_scan(&mut self, line: &Line, acc: &Parts, v: &[ExprId], c: &Coord) -> Result<()> {
         let ok = self.inside(line.bound, c.value)?;
-        let mut wide = Vec::new();
-        for (&v, &e) in v.iter().zip(&line.fold) {
-            wide.push(self.converted(v, e)?);
-        }
-        self.when(ok, |s| s.join_parts(line.kind.comb, acc, &wide))
+        self.when(ok, |s| s.fold_in(line.kind.comb, &line.fold, acc, v))
     }
 
     fn put_scan(&mut self, line: &Line, acc: &Parts, place: &[Coord]) -> Result<()> {
@@ -224,7 +236,7 @@ impl Lower<'_, '_> {
         let (lo, hi) = (self.int(0)?, self.int(threads.into())?);
         self.for_("other", LoopKind::Serial, lo, hi, |s, n| {
             let n = if line.kind.reverse {
-                let last = s.int(i64::from(threads) - 1)?;
+                let last = s.int(u64::from(threads) - 1)?;
                 s.sub(last, n)?
             } else {
                 n

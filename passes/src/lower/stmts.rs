@@ -68,7 +68,7 @@ impl Lower<'_, '_> {
             }
             kind => {
                 let mut kind = kind.clone();
-                kind.map_operands(|e| self.scalar(e))?;
+                kind.replace_operands(|e| self.scalar(e))?;
                 self.emit(kind)
             }
         }
@@ -85,7 +85,7 @@ impl Lower<'_, '_> {
 
     fn for_loop(&mut self, s: &Stmt) -> Result<()> {
         let mut kind = s.kind.clone();
-        kind.map_operands(|e| self.scalar(e))?;
+        kind.replace_operands(|e| self.scalar(e))?;
         let StmtKind::For { kind: run, body, .. } = &mut kind else { return Ok(()) };
         if let LoopKind::Pipelined { .. } = run {
             *run = LoopKind::Serial;

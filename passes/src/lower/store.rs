@@ -124,10 +124,7 @@ impl Lower<'_, '_> {
 
     /// The same value as another type that holds it exactly.
     pub fn converted(&mut self, e: ExprId, to: Elem) -> Result<ExprId> {
-        match self.ty(e).elem() == Some(to) {
-            true => Ok(e),
-            false => self.expr(Expr::Cast { to, sat: false, value: e }),
-        }
+        self.make().cast(to, e)
     }
 
     /// Writes an element that this thread holds; one of the threads that hold copies writes to shared memory.

@@ -34,7 +34,7 @@ const STEPS: i64 = 16;
 
 pub fn run(program: Program, cx: &Cx) -> std::result::Result<Program, Diagnostics> {
     let info = verify(&program, cx.arch)?;
-    let warp = cx.arch.facts.threads.warp_size.as_ref().map_or(1, |w| w.value).max(1) as usize;
+    let warp = meeting(&cx.arch.facts.threads);
     let plans = program.kernels.iter().zip(&info.kernels).map(|((_, k), info)| points(k, info, warp));
     let plans: Vec<HashMap<usize, Team>> = plans.collect();
     let mut plans = plans.into_iter();
@@ -42,6 +42,12 @@ pub fn run(program: Program, cx: &Cx) -> std::result::Result<Program, Diagnostic
         Insert { points: plans.next().unwrap_or_default(), number: 0 }.stmts(k, stmts)
     });
     done.map_err(|d| std::iter::once(d).collect())
+}
+
+/// Threads that a barrier smaller than the block's joins: a warp, where its lanes exchange values as a whole.
+fn meeting(t: &pantile_ir::target::Threads) -> usize {
+    let value = |f: &pantile_ir::target::Fact<u32>| f.as_ref().map_or(1, |k| k.value.max(1));
+    if value(&t.shuffle_width) < value(&t.warp_size) { 1 } else { value(&t.warp_size) as usize }
 }
 
 struct Insert {

@@ -76,10 +76,7 @@ impl<'a> Sums<'a> {
                 s.lets.insert(*local, *value);
             }
             StmtKind::For { var, segments, .. } => {
-                let known = |e: ExprId| match k.body.exprs[e] {
-                    Expr::Const { elem: Elem::Index, bits } => Some(bits as i64),
-                    _ => None,
-                };
+                let known = |e| k.body.index_constant(e);
                 let span = match &segments[..] {
                     [g] => known(g.lo).zip(known(g.hi)).map(|(lo, hi)| (lo, (hi - 1).max(lo))),
                     _ => None,

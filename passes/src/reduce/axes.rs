@@ -1,35 +1,22 @@
 //! The order of threads, where the text leaves it open: axes that are reduced count fastest, so that a reduction stays
 //! among neighbouring lanes.
 
-use crate::pipeline::Cx;
-use pantile_ir::builder::{KernelBuilder, Result, Rewrite, rewrite};
-use pantile_ir::diag::Diagnostics;
+use crate::pipeline::fill;
 use pantile_ir::program::*;
 
 /// Fixes the order of the threads of each kernel that names them.
-pub fn run(program: Program, _: &Cx) -> std::result::Result<Program, Diagnostics> {
+pub fn run(program: Program) -> Program {
     let stage = program.stage;
-    let done = rewrite(program, stage, |k, stmts| {
-        if let Some(axes) = order(k.kernel(), &stmts) {
-            for (i, &(l, _)) in axes.iter().enumerate() {
-                k.place_local(l, |l| l.kind = LocalKind::Thread(i as u8))?;
-            }
-            if let Some(threads) = &mut k.kernel_mut().threads {
-                threads.axes = axes.into_iter().collect();
-                threads.ordered = true;
-            }
+    fill(program, stage, |_, k| {
+        let Some(axes) = order(k, &k.stmts) else { return };
+        for (i, &(l, _)) in axes.iter().enumerate() {
+            k.body.locals[l].kind = LocalKind::Thread(i as u8);
         }
-        Same.stmts(k, stmts)
-    });
-    done.map_err(|d| std::iter::once(d).collect())
-}
-
-struct Same;
-
-impl Rewrite for Same {
-    fn stmt(&mut self, k: &mut KernelBuilder, stmt: Stmt) -> Result<()> {
-        self.keep(k, stmt)
-    }
+        if let Some(threads) = &mut k.threads {
+            threads.axes = axes.into_iter().collect();
+            threads.ordered = true;
+        }
+    })
 }
 
 /// The axes slowest first: those that nobody reduces as they stand, then the others, the more often reduced the

@@ -33,7 +33,7 @@ use shape::{Group, Method, Widths, group};
 use stage::Staging;
 
 pub fn run(program: Program, cx: &Cx) -> std::result::Result<Program, Diagnostics> {
-    let program = axes::run(program, cx)?;
+    let program = axes::run(program);
     let widths = widths(cx.arch);
     let program = predicate::run(program, cx.arch, widths)?;
     let info = verify(&program, cx.arch)?;

@@ -9,8 +9,7 @@ mod pitch;
 
 pub use pitch::{Conflicts, conflicts, ways};
 
-use crate::pipeline::Cx;
-use pantile_ir::builder::{KernelBuilder, Result, Rewrite, rewrite};
+use crate::pipeline::{Cx, fill};
 use pantile_ir::codes;
 use pantile_ir::diag::{Diagnostic, Diagnostics};
 use pantile_ir::effects::{Ctx, Obj, stmt_effects};
@@ -48,22 +47,11 @@ pub fn run(program: Program, cx: &Cx) -> std::result::Result<Program, Diagnostic
         }
         plans.push(chosen);
     }
-    let mut plans = plans.into_iter();
-    let done = rewrite(program, Stage::Threaded, |k, stmts| {
-        for (id, place) in plans.next().unwrap_or_default() {
-            k.kernel_mut().buffers[id].layout = Some(place.shared);
+    Ok(fill(program, Stage::Threaded, |id, k| {
+        for (buffer, place) in std::mem::take(&mut plans[id.index()]) {
+            k.buffers[buffer].layout = Some(place.shared);
         }
-        Same.stmts(k, stmts)
-    });
-    done.map_err(|d| std::iter::once(d).collect())
-}
-
-struct Same;
-
-impl Rewrite for Same {
-    fn stmt(&mut self, k: &mut KernelBuilder, stmt: Stmt) -> Result<()> {
-        self.keep(k, stmt)
-    }
+    }))
 }
 
 /// Bytes of the arena that a kernel needs.

@@ -335,7 +335,7 @@ impl Vectorize {
         let mut plain = s.clone();
         if let StmtKind::For { body, .. } = &mut plain.kind {
             for s in body {
-                s.kind.map_operands(|e| copy.expr(k, e))?;
+                s.kind.replace_operands(|e| copy.expr(k, e))?;
             }
         }
         k.stmt_staged(plain.kind, plain.span, plain.stage)?;

@@ -16,7 +16,7 @@ pub use fit::{extents, holds};
 
 use crate::copies::{Copies, copyable};
 use crate::pipeline::Cx;
-use crate::ranges::Facts;
+use crate::ranges::{Facts, Inside};
 use fit::{Fit, Lanes, Widths, fit};
 use lanes::Statement;
 use pantile_ir::builder::{Exprs, KernelBuilder, Result, Rewrite, rewrite};
@@ -59,10 +59,7 @@ struct Vectorize {
 fn lanes_of(k: &Kernel, kind: &StmtKind) -> Option<Lanes> {
     let StmtKind::For { var, kind, named, segments, carry, .. } = kind else { return None };
     let [s] = &segments[..] else { return None };
-    let known = |e: ExprId| match k.body.exprs[e] {
-        Expr::Const { elem: Elem::Index, bits } => Some(bits as i64),
-        _ => None,
-    };
+    let known = |e| k.body.index_constant(e);
     let (lo, hi, step) = (known(s.lo)?, known(s.hi)?, known(s.step)?);
     let pipelined = matches!(kind, LoopKind::Pipelined { .. });
     let fits = lo == 0 && step == 1 && hi > 0 && hi <= MOST_LANES;
@@ -101,6 +98,12 @@ impl Vectorize {
             kind => kind.blocks().into_iter().flatten().for_each(|s| self.wanted(k, s, out)),
         }
         self.facts.release(mark);
+    }
+
+    /// The statement as it is, its blocks rewritten with what holds there.
+    fn keep_inside(&mut self, k: &mut KernelBuilder, mut s: Stmt) -> Result<()> {
+        self.rewrite_inside(k, &mut s)?;
+        k.stmt_staged(s.kind, s.span, s.stage)
     }
 
     /// The statement under a test of dims and without it, where that pays.
@@ -155,36 +158,17 @@ impl Vectorize {
                     *kind = LoopKind::Unroll;
                 }
                 if !self.hoist(k, &plain, lanes)? {
-                    self.inside(k, plain)?;
+                    self.keep_inside(k, plain)?;
                 }
             }
         }
         Ok(true)
     }
+}
 
-    /// A statement with what holds inside of its blocks.
-    fn inside(&mut self, k: &mut KernelBuilder, mut s: Stmt) -> Result<()> {
-        let mark = self.facts.mark();
-        match &mut s.kind {
-            StmtKind::If { cond, then, other } => {
-                self.facts.assume(k.body(), *cond, true);
-                *then = self.block(k, std::mem::take(then))?;
-                self.facts.release(mark);
-                self.facts.assume(k.body(), *cond, false);
-                *other = self.block(k, std::mem::take(other))?;
-            }
-            StmtKind::For { var, segments, body, .. } => {
-                self.facts.enter_loop(k.body(), *var, segments);
-                *body = self.block(k, std::mem::take(body))?;
-            }
-            kind => {
-                for block in kind.blocks_mut() {
-                    *block = self.block(k, std::mem::take(block))?;
-                }
-            }
-        }
-        self.facts.release(mark);
-        k.stmt_staged(s.kind, s.span, s.stage)
+impl Inside for Vectorize {
+    fn facts(&mut self) -> &mut Facts {
+        &mut self.facts
     }
 }
 
@@ -205,7 +189,7 @@ impl Rewrite for Vectorize {
         if let StmtKind::For { kind: kind @ LoopKind::Vectorized, .. } = &mut s.kind {
             *kind = LoopKind::Serial;
         }
-        self.inside(k, s)
+        self.keep_inside(k, s)
     }
 }
 

@@ -19,7 +19,7 @@ impl<'a> Fun<'_, 'a> {
         let StmtKind::Store { mem, index, value } = &stmt.kind else { return Ok(None) };
         let all = self.body;
         let Expr::Element { mem: from, index: at, or: None } = &all.exprs[*value] else { return Ok(None) };
-        let known = [seg.lo, seg.hi, seg.step].map(|e| self.constant(e));
+        let known = [seg.lo, seg.hi, seg.step].map(|e| self.body.index_constant(e));
         let [Some(0), Some(n), Some(1)] = known else { return Ok(None) };
         let (to, from) = (Side { mem: *mem, index }, Side { mem: *from, index: at });
         let elem = self.mem_elem(to.mem)?;
@@ -43,13 +43,6 @@ impl<'a> Fun<'_, 'a> {
         Ok(Some(S::Do(self.call(&name, [to, from])?)))
     }
 
-    fn constant(&self, e: ExprId) -> Option<i64> {
-        match &self.body.exprs[e] {
-            Expr::Const { elem: Elem::Index, bits } => Some(*bits as i64),
-            _ => None,
-        }
-    }
-
     /// The last subscript grows by one with the variable, the others not at all, and neighbours lie side by side.
     fn runs_along(&self, side: &Side, var: LocalId, n: u64, bytes: u64) -> Result<bool> {
         let Some((last, rest)) = side.index.split_last() else { return Ok(false) };
@@ -59,7 +52,11 @@ impl<'a> Fun<'_, 'a> {
         Ok(match side.mem {
             Mem::Tensor(a) => {
                 let t = self.tensor(a)?;
-                let step = t.strides.as_ref().and_then(|s| s.last()).map_or(Some(1), |&s| self.constant(s));
+                let step = t
+                    .strides
+                    .as_ref()
+                    .and_then(|s| s.last())
+                    .map_or(Some(1), |&s| self.body.index_constant(s));
                 step == Some(1) && t.packed.is_none()
             }
             Mem::Buffer(b) => {

@@ -124,10 +124,10 @@ fn archs(wanted: &[String], targets: &Targets) -> Result<Vec<Arch>, Failure> {
 fn whole(library: &Library, archs: &[Arch], all_passes: bool, session: &mut Session) -> Diagnostics {
     let archs: Vec<&Arch> = archs.iter().collect();
     let mut judge = |program: &Program, arch: &Arch, _: &Sources| match verify(program, arch) {
-        Ok(_) if all_passes => match passes::after_specialise(program, arch) {
-            Ok((_, warnings)) => warnings,
-            Err(found) => found,
-        },
+        Ok(_) if all_passes => {
+            let dumps = passes::after_specialise(program, arch, None);
+            dumps.stopped.unwrap_or(dumps.warnings)
+        }
         Ok(info) => info.warnings,
         Err(found) => found,
     };
@@ -151,7 +151,8 @@ fn one(
     let mut found = Diagnostics::new();
     for arch in archs {
         if args.passes {
-            match passes::dumps(library, &request, arch, &mut session.sources) {
+            let dumps = passes::dumps(library, &request, arch, None, &mut session.sources);
+            match dumps.and_then(passes::Dumps::whole) {
                 Ok((_, warnings)) => found.extend(warnings),
                 Err(errors) => found.extend(errors),
             }

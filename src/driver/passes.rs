@@ -10,6 +10,7 @@ use pantile_ir::target::Arch;
 use pantile_ir::verify::verify;
 use pantile_passes::pipeline::Cx;
 pub use pantile_passes::pipeline::{Form, PASSES, Pass, of};
+use std::borrow::Cow;
 
 /// What a pass left.
 pub struct Dump {
@@ -19,65 +20,116 @@ pub struct Dump {
     pub extension: &'static str,
 }
 
-/// Runs every pass of the architecture's back end on an entry, and gives what each left.
+/// What passes left, as far as they came.
+#[derive(Default)]
+pub struct Dumps {
+    pub list: Vec<Dump>,
+    pub warnings: Diagnostics,
+    /// Why a pass after the last of the list could not, or why what the last left is no program.
+    pub stopped: Option<Diagnostics>,
+}
+
+impl Dumps {
+    /// All of them, or what stopped them.
+    pub fn whole(self) -> Result<(Vec<Dump>, Diagnostics), Diagnostics> {
+        match self.stopped {
+            Some(errors) => Err(errors),
+            None => Ok((self.list, self.warnings)),
+        }
+    }
+}
+
+/// Runs the passes of the architecture's back end on an entry, all or up to a named one, and gives what each left.
 pub fn dumps(
     library: &Library,
     request: &Request,
     arch: &Arch,
+    last: Option<&str>,
     sources: &mut Sources,
-) -> Result<(Vec<Dump>, Diagnostics), Diagnostics> {
+) -> Result<Dumps, Diagnostics> {
     let done = elab::elaborate(library, request, arch, sources)?;
-    let (dumps, more) = after_specialise(&done.program, arch)?;
-    let mut warnings = done.warnings;
-    warnings.extend(more);
-    Ok((dumps, warnings))
+    let mut dumps = after_specialise(&done.program, arch, last);
+    let later = std::mem::replace(&mut dumps.warnings, done.warnings);
+    dumps.warnings.extend(later);
+    Ok(dumps)
 }
 
 /// The same from a specialised program on. Every program is verified and read back from its text.
-pub fn after_specialise(program: &Program, arch: &Arch) -> Result<(Vec<Dump>, Diagnostics), Diagnostics> {
-    let mut warnings = Diagnostics::new();
-    let mut dumps = Vec::new();
-    let mut code = None;
-    let mut current = std::borrow::Cow::Borrowed(program);
+pub fn after_specialise(program: &Program, arch: &Arch, last: Option<&str>) -> Dumps {
+    let mut steps = Steps { start: program, current: Cow::Borrowed(program), arch, code: None };
+    let mut dumps = Dumps::default();
     for pass in of(arch.backend) {
-        if let Some(run) = pass.run {
-            current = std::borrow::Cow::Owned(run(current.into_owned(), &Cx { arch })?);
+        let mut dump = Dump { pass, text: String::new(), extension: pass.to.extension() };
+        let made = steps.take(&mut dump);
+        // a program that is refused is what its reader must see
+        if made.is_ok() || !dump.text.is_empty() {
+            dumps.list.push(dump);
         }
-        let mut extension = pass.to.extension();
-        let text = match (pass.name, pass.to) {
-            (_, Form::Source | Form::Program(_)) => {
-                let info = verify(&current, arch)?;
-                if pass.name == "verify" {
-                    warnings.extend(info.warnings);
-                }
-                let text = print(&current);
-                reads_back(&current, &text, arch, pass)?;
-                text
+        match made {
+            Ok(warnings) => dumps.warnings.extend(warnings),
+            Err(errors) => {
+                dumps.stopped = Some(errors);
+                break;
             }
-            (_, Form::Contract) => {
-                let abi = pantile_passes::abi::describe(program).map_err(|d| Diagnostics::from_iter([d]))?;
-                serde_json::to_string_pretty(&abi).unwrap_or_default() + "\n"
-            }
-            (_, Form::Code) => {
-                let source = super::code::source(&current, arch)?;
-                extension = source.extension;
-                source.text
-            }
-            (name, Form::Llvm | Form::Assembly) => {
-                if code.is_none() {
-                    code = Some(super::native_code(program, arch)?);
-                }
-                match (name, &code) {
-                    ("lower", Some(c)) => c.lowered.clone(),
-                    ("optimize", Some(c)) => c.llvm.clone(),
-                    (_, Some(c)) => c.asm.clone(),
-                    (_, None) => String::new(),
-                }
-            }
-        };
-        dumps.push(Dump { pass, text, extension });
+        }
+        if last == Some(pass.name) {
+            break;
+        }
     }
-    Ok((dumps, warnings))
+    dumps
+}
+
+/// One program on its way through the passes.
+struct Steps<'a> {
+    start: &'a Program,
+    current: Cow<'a, Program>,
+    arch: &'a Arch,
+    /// what the processor's own steps leave, made once
+    code: Option<super::NativeCode>,
+}
+
+impl Steps<'_> {
+    /// Runs one pass and writes what it leaves as text, then checks that.
+    fn take(&mut self, left: &mut Dump) -> Result<Diagnostics, Diagnostics> {
+        let pass = left.pass;
+        if let Some(run) = pass.run {
+            let before = std::mem::replace(&mut self.current, Cow::Borrowed(self.start));
+            self.current = Cow::Owned(run(before.into_owned(), &Cx { arch: self.arch })?);
+        }
+        match pass.to {
+            Form::Source | Form::Program(_) => {
+                left.text = print(&self.current);
+                let info = verify(&self.current, self.arch)?;
+                reads_back(&self.current, &left.text, self.arch, pass)?;
+                if pass.name == "verify" {
+                    return Ok(info.warnings);
+                }
+            }
+            Form::Contract => {
+                let abi =
+                    pantile_passes::abi::describe(self.start).map_err(|d| Diagnostics::from_iter([d]))?;
+                left.text = serde_json::to_string_pretty(&abi).unwrap_or_default() + "\n";
+            }
+            Form::Code => {
+                let source = super::code::source(&self.current, self.arch)?;
+                (left.text, left.extension) = (source.text, source.extension);
+            }
+            Form::Llvm | Form::Assembly => {
+                if self.code.is_none() {
+                    self.code = Some(super::native_code(self.start, self.arch)?);
+                }
+                if let Some(c) = &self.code {
+                    let of_pass = match pass.name {
+                        "lower" => &c.lowered,
+                        "optimize" => &c.llvm,
+                        _ => &c.asm,
+                    };
+                    left.text.clone_from(of_pass);
+                }
+            }
+        }
+        Ok(Diagnostics::new())
+    }
 }
 
 /// A dump is a program: read again it says the same.

@@ -107,7 +107,9 @@ fn one(bench: &Bench, p: &Program) -> Result<String, String> {
     let Ok(want) = interpret(bench, &made.program, kernel, p) else { return Ok("a fault before".into()) };
     let cx = Cx { arch: &bench.arch };
     let mut found = None;
+    let mut last = String::new();
     let done = pipeline::run(made.program, &cx, |pass, program| {
+        last = pantile_ir::print::print(program);
         verify(program, &bench.arch).inspect_err(|d| {
             found = Some(format!("after {}: {}", pass.name, lines(d)));
         })?;
@@ -117,7 +119,7 @@ fn one(bench: &Bench, p: &Program) -> Result<String, String> {
         };
         match text {
             Some(text) => {
-                found = Some(format!("after {}: {text}\n{}", pass.name, pantile_ir::print::print(program)));
+                found = Some(format!("after {}: {text}\n{last}", pass.name));
                 Err(Diagnostics::new())
             }
             None => Ok(()),
@@ -129,7 +131,7 @@ fn one(bench: &Bench, p: &Program) -> Result<String, String> {
         // what a target cannot have yet is said, with its code
         (None, Err(d)) => match d.iter().next().map(|d| d.code) {
             Some(c) if [codes::UNSUPPORTED, codes::SHARED_LIMIT].contains(&c) => Ok(format!("refused {c}")),
-            _ => Err(format!("refused: {}", lines(&d))),
+            _ => Err(format!("refused: {}\n{last}", lines(&d))),
         },
     }
 }

@@ -105,7 +105,7 @@ impl<'p> Cx<'_, 'p> {
 
     fn branch(&mut self, cond: ExprId, then: &'p [Stmt], other: &'p [Stmt]) -> Exec<()> {
         let outer = self.agent.top().mask.clone();
-        match scalar(self, cond)? {
+        match scalar(self, cond)?.agreed(&outer) {
             Lanes::One(v) => {
                 self.agent.frames.push(Frame::If { outer, other: None, divergent: false });
                 self.push_block(if v != 0 { then } else { other });
@@ -191,7 +191,7 @@ impl<'p> Cx<'_, 'p> {
                 let f = fault(codes::BAD_STEP, "the step of a loop must be positive").on(lane);
                 return Err(f.value("the step", (step.get(lane) as i64).to_string()));
             }
-            bounds.push([lo, hi, step]);
+            bounds.push([lo, hi, step].map(|b| b.agreed(mask)));
         }
         let one = |l: &Lanes| if let Lanes::One(v) = l { Some(*v as i64) } else { None };
         let uniform: Option<Vec<[i64; 3]>> =
@@ -303,7 +303,7 @@ impl<'p> Cx<'_, 'p> {
         }
         self.agent.top_mut().mask = live.clone();
         self.begin(stmt)?;
-        let mask = match scalar(self, cond)? {
+        let mask = match scalar(self, cond)?.agreed(&live) {
             Lanes::One(0) => Mask::of(Vec::new()),
             Lanes::One(_) => live,
             cond @ Lanes::Many(_) => {

@@ -39,6 +39,16 @@ impl Lanes {
         }
     }
 
+    /// One value where the active lanes hold the same, however it was computed: control that follows it is uniform.
+    pub fn agreed(self, mask: &Mask) -> Lanes {
+        let Lanes::Many(values) = &self else { return self };
+        let mut active = mask.iter().map(|l| values[l as usize]);
+        match active.next() {
+            Some(first) if active.all(|v| v == first) => Lanes::One(first),
+            _ => self,
+        }
+    }
+
     /// Values of the active lanes without gaps; one value where all agree by construction.
     pub fn dense<'a>(&'a self, mask: &Mask) -> Cow<'a, [u64]> {
         match (self, mask) {

@@ -25,6 +25,9 @@ struct Line<'a> {
 /// The parts at a position; where the line's elements join threads, with the test of what counts.
 type Element<'f, L> = dyn FnMut(&mut L, &Coord, Option<ExprId>) -> Result<Vec<ExprId>> + 'f;
 
+/// What runs at one position of an axis, with the test of being on it where there is one.
+type Position<'f, L> = dyn FnMut(&mut L, &Coord, Option<ExprId>) -> Result<()> + 'f;
+
 impl Lower<'_, '_> {
     /// The joint shape of what one op takes.
     pub fn joint_shape(&self, inputs: &[ExprId]) -> Shape {
@@ -150,12 +153,7 @@ impl Lower<'_, '_> {
     }
 
     /// The positions of one round, with the test of being inside: the first register digit is given.
-    pub fn rest_of(
-        &mut self,
-        along: &AxisLayout,
-        round: ExprId,
-        body: &mut dyn FnMut(&mut Self, &Coord, Option<ExprId>) -> Result<()>,
-    ) -> Result<()> {
+    pub fn rest_of(&mut self, along: &AxisLayout, round: ExprId, body: &mut Position<Self>) -> Result<()> {
         let rest = AxisLayout { extent: u32::MAX, digits: along.digits[1..].to_vec() };
         let per_round = u32::try_from(rest.covered()).unwrap_or(u32::MAX);
         let regs = rest.regs();

@@ -2,7 +2,7 @@
 //!
 //! One block runs with all its threads and without data. Indices and conditions are computed for each thread from
 //! thread numbers, loop variables, constants and sample dims. What depends on data is unknown: an unknown index may be
-//! any of its memory; an unknown condition that the block agrees on goes each way in a run of its own, one that threads
+//! any of its memory, unless inputs give it to all threads alike; an unknown condition that the block agrees on goes each way in a run of its own, one that threads
 //! do not agree on lets any thread take either side. The arena remembers by bytes who touched it and after how many
 //! barriers, so that buffers that share bytes are seen to meet.
 //!

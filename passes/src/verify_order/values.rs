@@ -58,6 +58,8 @@ pub struct Values<'a> {
     names: Vec<(Val, u64)>,
     clock: u64,
     memo: Vec<Option<(Val, u64)>>,
+    /// What inputs hold at a place that all threads agree on counts as 0.
+    agreed: bool,
     /// names that an expression's value hangs on
     roots: HashMap<ExprId, Rc<[LocalId]>>,
 }
@@ -66,8 +68,17 @@ impl<'a> Values<'a> {
     pub fn new(k: &'a Kernel, threads: usize, sample: super::Sample) -> Self {
         let names = vec![(Val::One(OPEN), 0); k.body.locals.len()];
         let memo = vec![None; k.body.exprs.len()];
-        let mut v =
-            Values { k, threads, sample, dims_asked: false, names, clock: 0, memo, roots: HashMap::new() };
+        let mut v = Values {
+            k,
+            threads,
+            sample,
+            dims_asked: false,
+            names,
+            clock: 0,
+            memo,
+            agreed: false,
+            roots: HashMap::new(),
+        };
         let mut inner = 1;
         for &(axis, n) in k.threads.iter().flat_map(|t| t.axes.iter().rev()) {
             let n = n.max(1) as usize;
@@ -114,6 +125,25 @@ impl<'a> Values<'a> {
         r
     }
 
+    /// The value of an index. Where inputs give all threads the same unknown offset, one value stands for any.
+    pub fn place(&mut self, e: ExprId) -> Val {
+        let v = self.eval(e);
+        let open = match &v {
+            Val::One(v) => *v == OPEN,
+            Val::Each(list) => list.contains(&OPEN),
+        };
+        if !open {
+            return v;
+        }
+        let empty = vec![None; self.memo.len()];
+        let memo = std::mem::replace(&mut self.memo, empty);
+        self.agreed = true;
+        let v = self.eval(e);
+        self.agreed = false;
+        self.memo = memo;
+        v
+    }
+
     pub fn eval(&mut self, e: ExprId) -> Val {
         match &self.k.body.exprs[e] {
             Expr::Local(l) => return self.get(*l),
@@ -147,6 +177,11 @@ impl<'a> Values<'a> {
                 Val::One(if counts { self.sample.count } else { self.sample.dims[d.index() % 4] })
             }
             Expr::Arg(_) => Val::One(self.sample.arg),
+            Expr::Element { mem: Mem::Tensor(a), index, .. } if self.agreed => {
+                let input = matches!(&self.k.args[*a].kind, ArgKind::Tensor(t) if t.mode == Mode::In);
+                let known = index.iter().all(|&i| matches!(self.eval(i), Val::One(v) if v != OPEN));
+                Val::One(if input && known { 0 } else { OPEN })
+            }
             Expr::Cast { value, .. } => self.eval(*value),
             Expr::Unary(UnOp::Neg, a) => Val::One(0).with(&self.eval(*a), i64::checked_sub),
             Expr::Unary(UnOp::Not, a) if elem == Some(Elem::BOOL) => {

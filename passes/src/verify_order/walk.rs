@@ -371,7 +371,7 @@ impl<'a> Replay<'a> {
         for touch in &s.touches {
             let Some(object) = self.shadow.object(touch.obj) else { continue };
             let index: Option<Vec<Val>> =
-                touch.index.as_ref().map(|list| list.iter().map(|&e| self.values.eval(e)).collect());
+                touch.index.as_ref().map(|list| list.iter().map(|&e| self.values.place(e)).collect());
             let mut at = vec![0; index.as_ref().map_or(0, Vec::len)];
             for t in (0..mask.len()).filter(|&t| mask[t] != GONE) {
                 let new = Mark {

@@ -53,7 +53,8 @@ fn between_passes(
         let arch = arch(target, targets)?;
         passes::find(a, &arch)?;
         passes::find(b, &arch)?;
-        let (dumps, warnings) = passes::dumps(library, request, &arch, &mut session.sources)?;
+        let (dumps, warnings) =
+            passes::dumps(library, request, &arch, None, &mut session.sources)?.whole()?;
         session.show(&warnings);
         let left = |name: &str| dumps.iter().find(|d| d.pass.name == name).map_or("", |d| &d.text);
         let label = |name: &str| match args.target.len() {

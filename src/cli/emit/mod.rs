@@ -94,7 +94,7 @@ fn heading(stage: Stage, target: &str) -> String {
     }
 }
 
-/// What passes leave, a file each.
+/// What passes leave, a file each; where one cannot, what those before it left.
 fn dump(
     job: &Job<'_>,
     wanted: &str,
@@ -105,14 +105,18 @@ fn dump(
     if wanted != "all" {
         passes::find(wanted, &job.arch)?;
     }
-    let (dumps, warnings) = passes::dumps(job.library, job.request, &job.arch, &mut session.sources)?;
-    session.show(&warnings);
-    for (i, d) in dumps.iter().enumerate().filter(|(_, d)| wanted == "all" || wanted == d.pass.name) {
+    let last = (wanted != "all").then_some(wanted);
+    let dumps = passes::dumps(job.library, job.request, &job.arch, last, &mut session.sources)?;
+    session.show(&dumps.warnings);
+    for (i, d) in dumps.list.iter().enumerate().filter(|(_, d)| wanted == "all" || wanted == d.pass.name) {
         let name = folder.join(format!("{:02}-{}.{}", i + 1, d.pass.name, d.extension));
         let path = out.put_in_folder(&name, d.text.as_bytes())?;
         print(&format!("{}\n", path.display()));
     }
-    Ok(())
+    match dumps.stopped {
+        Some(errors) => Err(errors.into()),
+        None => Ok(()),
+    }
 }
 
 /// Any architecture can be asked for; `cpu` alone is the one of this machine where it is known.

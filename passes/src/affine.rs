@@ -205,6 +205,11 @@ impl Forms {
         self.number(Opaque::Div(of, Poly::constant(by)))
     }
 
+    /// The same, rounded up.
+    pub fn ceil_quotient(&mut self, of: Poly, by: i64) -> Poly {
+        self.number(Opaque::CeilDiv(of, Poly::constant(by)))
+    }
+
     /// Whether the value is the same whenever it is evaluated while its names stay in sight.
     pub fn stable(&self, body: &Body, p: &Poly) -> bool {
         p.atoms().all(|a| match a {

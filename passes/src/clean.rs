@@ -13,12 +13,15 @@ pub struct Clean {
     pub facts: Facts,
     /// Also drop `or` where the index is inside, and loops and conditions that do nothing.
     pub thorough: bool,
+    /// Statements that write each tensor: the last of one must stay, even where control never comes, since a program of
+    /// tiles must show how each output is written.
+    pub writes: HashMap<ArgId, usize>,
     memo: HashMap<ExprId, ExprId>,
 }
 
 impl Clean {
     pub fn of(k: &Kernel, thorough: bool) -> Clean {
-        Clean { facts: Facts::of(k), thorough, memo: HashMap::new() }
+        Clean { facts: Facts::of(k), thorough, writes: HashMap::new(), memo: HashMap::new() }
     }
 
     fn expr(&mut self, k: &mut KernelBuilder, e: ExprId) -> Result<ExprId> {
@@ -102,6 +105,18 @@ impl Clean {
             }
         }
         Ok(true)
+    }
+
+    /// Whether a block that control never comes to may go; it counts as gone then.
+    fn gives_up(&mut self, gone: &Block) -> bool {
+        let lost = writes(gone);
+        if lost.iter().any(|(a, n)| self.writes.get(a) == Some(n)) {
+            return false;
+        }
+        for (a, n) in lost {
+            self.writes.entry(a).and_modify(|all| *all -= n);
+        }
+        true
     }
 
     /// A block's statements in the place of a statement.
@@ -217,18 +232,20 @@ impl Inside for Clean {
 impl Rewrite for Clean {
     fn stmt(&mut self, k: &mut KernelBuilder, mut s: Stmt) -> Result<()> {
         self.memo.clear();
-        let mut mapped = s.kind.clone();
-        mapped.replace_operands(|e| self.expr(k, e))?;
-        s.kind = mapped;
+        let written = if let StmtKind::If { cond, .. } = s.kind { Some(cond) } else { None };
+        s.kind.replace_operands(|e| self.expr(k, e))?;
         if let StmtKind::Let { local, value } = s.kind {
             self.facts.forms.name(k.body(), local, value);
         }
         if let StmtKind::If { cond, then, other } = &mut s.kind
             && let Expr::Const { bits, .. } = k.body().exprs[*cond]
-            && (self.thorough || !writes(if bits != 0 { other } else { then }))
         {
-            let chosen = std::mem::take(if bits != 0 { then } else { other });
-            return self.splice(k, chosen);
+            if self.gives_up(if bits != 0 { other } else { then }) {
+                let chosen = std::mem::take(if bits != 0 { then } else { other });
+                return self.splice(k, chosen);
+            }
+            // the condition as it was written, so that both sides count as possible
+            *cond = written.unwrap_or(*cond);
         }
         if self.thorough
             && let Some(lo) = self.single_round(k.kernel(), &s.kind)
@@ -250,16 +267,19 @@ impl Rewrite for Clean {
     }
 }
 
-/// Whether a tensor is written: a program of tiles must show a write of each output, even where control never comes.
-fn writes(block: &Block) -> bool {
-    let mut found = false;
+/// How many statements write each tensor.
+pub fn writes(block: &Block) -> HashMap<ArgId, usize> {
+    let mut found = HashMap::new();
     walk(block, &mut |s| {
-        found |= match &s.kind {
-            StmtKind::Store { mem, .. } => matches!(mem, Mem::Tensor(_)),
-            StmtKind::Op { op: Op::Write { to, .. }, .. } => matches!(to.mem, Mem::Tensor(_)),
-            StmtKind::Op { op: Op::Atomic { at, .. }, .. } => matches!(at.mem(), Mem::Tensor(_)),
-            _ => false,
+        let mem = match &s.kind {
+            StmtKind::Store { mem, .. } => *mem,
+            StmtKind::Op { op: Op::Write { to, .. }, .. } => to.mem,
+            StmtKind::Op { op: Op::Atomic { at, .. }, .. } => at.mem(),
+            _ => return,
         };
+        if let Mem::Tensor(a) = mem {
+            *found.entry(a).or_default() += 1;
+        }
     });
     found
 }

@@ -22,6 +22,9 @@ use std::collections::{HashMap, HashSet};
 /// Statements of a body that may be written twice.
 const SMALL: usize = 200;
 
+/// Nested `min` and `max` in one test.
+const ENDS: u32 = 8;
+
 pub fn run(program: Program, _: &Cx) -> std::result::Result<Program, Diagnostics> {
     let stage = program.stage;
     if stage < Stage::Threaded {
@@ -150,24 +153,63 @@ impl Guard {
             }
             let Expr::Binary(op, a, b) = body.exprs[test] else { return None };
             let (x, y) = (self.facts.forms.of(body, a)?, self.facts.forms.of(body, b)?);
-            let p = self.facts.minimum(&comparison(op, &x, &y, true)?, inner)?;
-            let atom = Atom::Local(var);
-            let (factor, rest) = (p.linear_in(atom)?, p.without(atom));
-            if !self.of_block(&rest) {
-                return None;
-            }
-            match factor {
-                0 => out.always.push(rest),
-                f if f < 0 => {
-                    // var <= rest / f, so the first round that may fail is (rest + f) / f
-                    let f = f.checked_neg()?;
-                    let top = rest.plus(&Poly::constant(f), 1)?;
-                    out.before.push(self.facts.forms.quotient(top, f));
+            let mut enough = Vec::new();
+            self.without_ends(&comparison(op, &x, &y, true)?, var, ENDS, &mut enough)?;
+            for p in enough {
+                let p = self.facts.minimum(&p, inner)?;
+                if !self.facts.at_least_zero(&p) {
+                    self.need(&p, var, &mut out)?;
                 }
-                _ => return None,
             }
         }
         Some(out)
+    }
+
+    /// That a value which changes with the rounds of a loop is at least 0.
+    fn need(&mut self, p: &Poly, var: LocalId, out: &mut Steady) -> Option<()> {
+        let atom = Atom::Local(var);
+        let (factor, rest) = (p.linear_in(atom)?, p.without(atom));
+        if !self.of_block(&rest) || self.facts.forms.mentions(&rest, &|a| a == atom) {
+            return None;
+        }
+        match factor {
+            0 => out.always.push(rest),
+            f if f < 0 => {
+                // var <= rest / f, so the first round that may fail is (rest + f) / f
+                let f = f.checked_neg()?;
+                let top = rest.plus(&Poly::constant(f), 1)?;
+                out.before.push(self.facts.forms.quotient(top, f));
+            }
+            _ => return None,
+        }
+        Some(())
+    }
+
+    /// Values that must all be at least 0 for `p` to be so, without the `min` and `max` that follow the loop's variable:
+    /// the edge of a tile is `max(min(64, K - k*64), 0)`.
+    fn without_ends(&self, p: &Poly, var: LocalId, fuel: u32, out: &mut Vec<Poly>) -> Option<()> {
+        let forms = &self.facts.forms;
+        let moves = |p: &Poly| forms.mentions(p, &|a| a == Atom::Local(var));
+        let end = p.atoms().find_map(|a| match a {
+            Atom::Opaque(n) if moves(&Poly::atom(a)) => match forms.opaque(n) {
+                Opaque::Min(x, y) => Some((a, x, y, true)),
+                Opaque::Max(x, y) => Some((a, x, y, false)),
+                _ => None,
+            },
+            _ => None,
+        });
+        let Some((atom, x, y, min)) = end else {
+            out.push(p.clone());
+            return Some(());
+        };
+        let fuel = fuel.checked_sub(1)?;
+        let (f, rest) = (p.linear_in(atom)?, p.without(atom));
+        if min == (f > 0) {
+            self.without_ends(&rest.plus(x, f)?, var, fuel, out)?;
+            return self.without_ends(&rest.plus(y, f)?, var, fuel, out);
+        }
+        // one of both is enough
+        self.without_ends(&rest.plus(if moves(x) { x } else { y }, f)?, var, fuel, out)
     }
 
     /// An expression of names that are the same for all threads of a block.

@@ -10,11 +10,10 @@ use pantile_ir::codes;
 use pantile_ir::diag::Diagnostics;
 use pantile_ir::interp::{ArgValue, Tensor};
 use pantile_ir::num;
-use pantile_ir::program::{Block, Elem, Expr, Op, Program as Ir, StmtKind, walk};
+use pantile_ir::program::{Elem, Program as Ir};
 use pantile_ir::span::Sources;
 use pantile_ir::target::{Arch, Targets, UserFile};
 use pantile_ir::verify::verify;
-use pantile_passes::facts::facts;
 use pantile_passes::pipeline::{self, Cx};
 use pantile_tests::corpus::root;
 use pantile_tests::generate::{Choices, Program};
@@ -161,113 +160,4 @@ fn an_architecture_of_a_file_compiles_the_library() {
     );
     assert!(refused.is_empty(), "{} refused:\n{}", refused.len(), refused.join("\n"));
     assert!(wide > 20 && far > 5);
-}
-
-/// Kernels in which exchanging two reads costs one barrier more.
-const GREEDY: [&str; 4] = [
-    "attention.attention",
-    "attention.attention_lse",
-    "attention.attention_window",
-    "flash_decode.decode_part",
-];
-
-fn told(r: &Result<Vec<String>, String>) -> String {
-    match r {
-        Ok(list) => list.join("\n"),
-        Err(why) => why.clone(),
-    }
-}
-
-/// Every name of a kernel's locals replaced.
-fn renamed(mut program: Ir) -> Ir {
-    for k in program.kernels.handles().collect::<Vec<_>>() {
-        let locals: Vec<_> = program.kernels[k].body.locals.handles().collect();
-        for (i, l) in locals.into_iter().enumerate() {
-            program.kernels[k].body.locals[l].name = format!("q{i}");
-        }
-    }
-    program
-}
-
-/// Neighbouring `let`s of pure values exchanged where neither needs the other.
-fn reordered(mut program: Ir) -> Ir {
-    for k in program.kernels.handles().collect::<Vec<_>>() {
-        let body = program.kernels[k].body.clone();
-        let mut stmts = std::mem::take(&mut program.kernels[k].stmts);
-        swap(&body, &mut stmts);
-        program.kernels[k].stmts = stmts;
-    }
-    program
-}
-
-fn swap(body: &pantile_ir::program::Body, block: &mut Block) {
-    for i in 1..block.len() {
-        let pair = (&block[i - 1].kind, &block[i].kind);
-        let free = match pair {
-            (StmtKind::Op { results, op: Op::Read { .. } }, StmtKind::Op { op: Op::Read { .. }, .. }) => {
-                !names(body, &block[i].kind).iter().any(|l| results.contains(l))
-            }
-            (StmtKind::Let { local, .. }, StmtKind::Let { .. }) => {
-                !names(body, &block[i].kind).contains(local)
-            }
-            _ => false,
-        };
-        if free && i % 2 == 1 {
-            block.swap(i - 1, i);
-        }
-    }
-    for s in block.iter_mut() {
-        s.kind.blocks_mut().into_iter().for_each(|b| swap(body, b));
-    }
-}
-
-fn names(body: &pantile_ir::program::Body, kind: &StmtKind) -> Vec<pantile_ir::program::LocalId> {
-    let mut open = Vec::new();
-    kind.operands(|e| open.push(e));
-    let mut out = Vec::new();
-    while let Some(e) = open.pop() {
-        if let Expr::Local(l) = body.exprs[e] {
-            out.push(l);
-        }
-        body.exprs[e].operands(|o| open.push(o));
-    }
-    out
-}
-
-#[test]
-fn names_and_order_leave_facts_alone() {
-    let arch = arch("sm_80");
-    let cx = Cx { arch: &arch };
-    let mut all = kernels().unwrap_or_else(|e| panic!("{e}"));
-    let mut changed = Vec::new();
-    for row in 0..all.rows.len() {
-        let name = all.rows[row].name.clone();
-        let Ok(tile) = all.tile(row, &arch) else { continue };
-        let last = |p: Ir| {
-            let done = pipeline::run(p, &cx, |_, _| Ok(())).map_err(|d| lines(&d))?;
-            let known = facts(&done, &arch).map_err(|d| lines(&d))?;
-            Ok::<_, String>(known.iter().map(ToString::to_string).collect::<Vec<_>>())
-        };
-        let plain = last(tile.clone());
-        for (what, other) in [("names", renamed(tile.clone())), ("order", reordered(tile.clone()))] {
-            if verify(&other, &arch).is_err() {
-                continue;
-            }
-            let (was, is) = (told(&plain), told(&last(other)));
-            let mut pairs = was.lines().zip(is.lines()).filter(|(a, b)| a != b);
-            // the greedy choice of barriers depends on the order of the reads before a product
-            let excused = what == "order" && GREEDY.contains(&name.as_str());
-            if let Some((a, b)) = pairs.next()
-                && !excused
-            {
-                changed.push(format!("{name}: {what}: {a} -> {b}"));
-            }
-        }
-    }
-    let mut statements = 0;
-    if let Ok(tile) = all.tile(0, &arch) {
-        walk(&tile.kernels.iter().next().unwrap().1.stmts, &mut |_| statements += 1);
-    }
-    assert!(statements > 0);
-    assert!(changed.is_empty(), "facts changed:\n{}", changed.join("\n"));
 }

@@ -8,6 +8,7 @@
 use pantile_ir::print::print;
 use pantile_ir::target::{Arch, Targets};
 use pantile_passes::facts::facts;
+use pantile_passes::work::work;
 use pantile_tests::corpus::root;
 use pantile_tests::library::{Kernels, Row, kernels};
 use pantile_tests::tidy::renumbered;
@@ -93,11 +94,12 @@ fn threads(name: &str) {
                 Err(why) => section("no source", why),
             };
             let known = facts(&program, arch).unwrap_or_else(|d| panic!("{name}: {d:?}"));
-            for ((_, k), facts) in program.kernels.iter().zip(known) {
+            let work = all.tile(row, arch).map(|p| work(&p)).unwrap_or_default();
+            for (((_, k), facts), work) in program.kernels.iter().zip(known).zip(work) {
                 let compiled =
                     source.as_ref().ok().map(|s| vendor_facts(s, &all.rows[row].name, &k.name, arch));
                 let compiled = compiled.unwrap_or_else(|| UNKNOWN.to_string());
-                text += &section(&format!("facts of {}", k.name), &format!("{facts}{compiled}"));
+                text += &section(&format!("facts of {}", k.name), &format!("{facts}{work}{compiled}"));
             }
             text
         }
@@ -155,13 +157,15 @@ fn x86_64_v4() {
     let arch = targets.arch("x86-64-v4").unwrap();
     let machine = Machine::of(arch).unwrap();
     pin("x86-64-v4", |all, row| {
-        let built = all.tile(row, arch).and_then(|p| build(&p, &machine, true).map_err(|e| e.to_string()));
+        let tile = all.tile(row, arch);
+        let asked: String = tile.iter().flat_map(work).map(|w| w.to_string()).collect();
+        let built = tile.and_then(|p| build(&p, &machine, true).map_err(|e| e.to_string()));
         match built.map(|b| pantile_tests::hot::hot_loop(&b.asm.unwrap_or_default())) {
             Err(why) => refused(&why),
-            Ok(None) => section("facts", "loops: 0"),
+            Ok(None) => section("facts", &format!("loops: 0\n{asked}")),
             Ok(Some(hot)) => {
                 let facts = format!(
-                    "inner loops: {}\ninstructions of the hot loop: {}\nregister bits: {}\nfma: {}\nstack accesses: {}\n",
+                    "inner loops: {}\ninstructions of the hot loop: {}\nregister bits: {}\nfma: {}\nstack accesses: {}\n{asked}",
                     hot.loops, hot.instructions, hot.bits, hot.fma, hot.stack
                 );
                 section("hot loop", &hot.text) + &section("facts", &facts)

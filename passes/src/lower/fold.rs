@@ -20,6 +20,8 @@ struct Line<'a> {
     within: Option<ExprId>,
     /// Elements are folds of their own, which join threads: they must not stand under a test.
     joins: bool,
+    /// What each thread has met is the result: the threads are joined elsewhere.
+    open: bool,
 }
 
 /// The parts at a position; where the line's elements join threads, with the test of what counts.
@@ -59,7 +61,9 @@ impl Lower<'_, '_> {
         let bounds = self.named_box("n", bounds)?;
         let elems = self.elems(inputs);
         let Some(axis) = axis.map(usize::from).filter(|_| shape.len() > 1) else {
-            let values = self.reduce_all(comb, inputs, &axes, &bounds, &elems)?;
+            let over = self.over(axes.iter().flat_map(AxisLayout::threads));
+            let open = self.joins_late(results, &over);
+            let values = self.reduce_all(comb, inputs, &axes, &bounds, &elems, open)?;
             for ((&r, v), &elem) in results.iter().zip(values).zip(&elems) {
                 let value = self.converted(v, elem)?;
                 self.emit(StmtKind::Let { local: r, value })?;
@@ -70,6 +74,8 @@ impl Lower<'_, '_> {
         let along = kept.remove(axis);
         let mut kept_box = bounds.clone();
         kept_box.remove(axis);
+        let over = self.over(along.threads().collect::<Vec<_>>());
+        let open = self.joins_late(results, &over);
         let mut stores = Vec::new();
         for &r in results {
             stores.push(self.storage(r)?);
@@ -87,6 +93,7 @@ impl Lower<'_, '_> {
                 bound: bounds[axis],
                 within: inside,
                 joins: false,
+                open,
             };
             let values = s.fold_line(&line, &mut |s, c, _| s.eval_all(inputs, &place(c)))?;
             s.when(inside, |s| {
@@ -114,7 +121,7 @@ impl Lower<'_, '_> {
             self.nest_open(std::slice::from_ref(along), Inner::Unroll, &mut |s, at, inside| {
                 s.fold_position(line, &fold, &acc, &at[0], inside, element)
             })?;
-            return self.across(comb, &acc, &over);
+            return self.across(comb, &acc, if line.open { &[] } else { &over });
         }
         // rounds one after the other, each joined over the threads before the next begins
         let (lo, hi) = (self.int(0)?, self.int(leading(along).into())?);
@@ -224,7 +231,7 @@ impl Lower<'_, '_> {
         results.into_iter().map(|l| self.get(l)).collect()
     }
 
-    /// A fold of all elements into scalars, in the types of the fold.
+    /// A fold of all elements into scalars, in the types of the fold; `open` as in [`Line`].
     pub fn reduce_all(
         &mut self,
         comb: Combiner,
@@ -232,6 +239,7 @@ impl Lower<'_, '_> {
         axes: &[AxisLayout],
         bounds: &[Bound],
         elems: &[Elem],
+        open: bool,
     ) -> Result<Vec<ExprId>> {
         let fold = self.fold_elems(comb, elems);
         if self.commutes(comb) {
@@ -244,7 +252,7 @@ impl Lower<'_, '_> {
                 })
             })?;
             let over = self.over(axes.iter().flat_map(AxisLayout::threads));
-            return self.across(comb, &acc, &over);
+            return self.across(comb, &acc, if open { &[] } else { &over });
         }
         self.in_order(comb, inputs, axes, bounds, elems, (&[], None))
     }
@@ -260,7 +268,8 @@ impl Lower<'_, '_> {
         (before, within): (&[Coord], Option<ExprId>),
     ) -> Result<Vec<ExprId>> {
         let (axis, last) = (before.len(), before.len() + 1 == axes.len());
-        let line = Line { comb, elems, along: &axes[axis], bound: bounds[axis], within, joins: !last };
+        let line =
+            Line { comb, elems, along: &axes[axis], bound: bounds[axis], within, joins: !last, open: false };
         self.fold_line(&line, &mut |s, c, ok| {
             let mut here = before.to_vec();
             here.push(c.clone());

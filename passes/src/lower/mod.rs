@@ -8,6 +8,7 @@
 //! * [`eval`]: one element of a tile expression at a position.
 //! * [`bounds`]: valid boxes.
 //! * [`store`]: where a tile local lives and how an element is written.
+//! * [`late`]: sums that run over a loop's rounds, joined over threads once after it.
 //! * one file a family of ops: [`memory`], [`product`], [`fold`], [`scan`], [`reducer`], [`stmts`].
 
 mod bounds;
@@ -15,6 +16,7 @@ mod combine;
 mod eval;
 mod fold;
 mod lanes;
+mod late;
 mod memory;
 mod nest;
 mod product;
@@ -72,6 +74,7 @@ struct Lower<'b, 'c> {
     boxes: HashMap<LocalId, Vec<Bound>>,
     ragged: HashMap<LocalId, Ragged>,
     reducers: HashMap<ReducerId, reducer::State>,
+    late: late::Running,
     /// What the names stand for that were given here.
     named_values: HashMap<LocalId, ExprId>,
     /// Tiles that hold zero where they are not valid.
@@ -112,6 +115,7 @@ impl<'b, 'c> Lower<'b, 'c> {
             boxes: HashMap::new(),
             ragged,
             reducers: HashMap::new(),
+            late: late::Running::default(),
             named_values: HashMap::new(),
             zeroed: HashSet::new(),
             named,

@@ -108,7 +108,7 @@ impl Lower<'_, '_> {
         let whole = state.axes.is_empty();
         if whole && !self.commutes(state.comb) {
             let elems = state.elems.clone();
-            let v = self.reduce_all(state.comb, values, &axes, &bounds, &elems)?;
+            let v = self.reduce_all(state.comb, values, &axes, &bounds, &elems, false)?;
             let first = self.first()?;
             return self.when(first, |s| s.fold_at(state, &[], &v));
         }

@@ -23,11 +23,14 @@ impl Lower<'_, '_> {
         self.k.end_block()
     }
 
-    fn is_tile(&self, l: LocalId) -> bool {
+    pub fn is_tile(&self, l: LocalId) -> bool {
         self.k.kernel().body.locals[l].ty.is_tile()
     }
 
     fn statement(&mut self, s: &Stmt) -> Result<()> {
+        if self.late_statement(s)? {
+            return Ok(());
+        }
         match &s.kind {
             StmtKind::Let { local, value } if self.is_tile(*local) => self.assign(*local, *value),
             StmtKind::Assign { local, value } if self.is_tile(*local) => self.assign(*local, *value),
@@ -40,17 +43,12 @@ impl Lower<'_, '_> {
             StmtKind::Reducer { reducer } => self.declare_reducer(*reducer),
             StmtKind::Op { results, op } => self.op(results, op),
             StmtKind::If { cond, then, other } => {
-                let cond = self.scalar(*cond)?;
+                let cond = self.agreed(*cond)?;
                 let (then, other) = (self.inner(then)?, self.inner(other)?);
                 self.span = s.span;
                 self.emit(StmtKind::If { cond, then, other })
             }
-            StmtKind::While { cond, body } => {
-                let cond = self.scalar(*cond)?;
-                let body = self.inner(body)?;
-                self.span = s.span;
-                self.emit(StmtKind::While { cond, body })
-            }
+            StmtKind::While { cond, body } => self.while_loop(*cond, body),
             StmtKind::For { carry, .. } if !carry.is_empty() => self.refuse(
                 "ring slots have no code for this target yet",
                 "use `pipelined` loops, or run it with `--target cpu`",
@@ -74,6 +72,47 @@ impl Lower<'_, '_> {
         }
     }
 
+    /// What the whole block goes by. An element of a tile is the same in all threads that hold it, which later passes
+    /// cannot see: a vote or one thread tells all.
+    fn agreed(&mut self, e: ExprId) -> Result<ExprId> {
+        let value = self.scalar(e)?;
+        if self.named || self.parallel || !self.picks(e) {
+            return Ok(value);
+        }
+        let op = match self.ty(value) == Type::BOOL {
+            true => Op::Vote { kind: VoteKind::Any, cond: value, team: Team::Block },
+            false => Op::Once { value },
+        };
+        let agreed = self.k.op(op, &["agreed"], self.span)?;
+        self.get(agreed[0])
+    }
+
+    fn picks(&self, e: ExprId) -> bool {
+        let body = self.k.body();
+        let mut found = matches!(body.exprs[e], Expr::Pick { .. });
+        body.exprs[e].operands(|o| found = found || self.picks(o));
+        found
+    }
+
+    fn while_loop(&mut self, cond: ExprId, body: &Block) -> Result<()> {
+        let span = self.span;
+        if self.named || self.parallel || !self.picks(cond) {
+            let cond = self.scalar(cond)?;
+            let body = self.inner(body)?;
+            self.span = span;
+            return self.emit(StmtKind::While { cond, body });
+        }
+        self.k.begin_block();
+        let agreed = self.agreed(cond)?;
+        let stop = self.expr(Expr::Unary(UnOp::Not, agreed))?;
+        self.when(Some(stop), |s| s.emit(StmtKind::Break))?;
+        self.block(body)?;
+        let body = self.k.end_block()?;
+        self.span = span;
+        let cond = self.k.constant_at(Elem::BOOL, 1, span)?;
+        self.emit(StmtKind::While { cond, body })
+    }
+
     /// Memory of each thread by itself.
     fn own(&self, mem: Mem) -> bool {
         matches!(mem, Mem::Buffer(b) if self.k.kernel().buffers[b].home == Home::Thread)
@@ -85,18 +124,20 @@ impl Lower<'_, '_> {
 
     fn for_loop(&mut self, s: &Stmt) -> Result<()> {
         let mut kind = s.kind.clone();
-        kind.replace_operands(|e| self.scalar(e))?;
+        kind.replace_operands(|e| self.agreed(e))?;
         let StmtKind::For { kind: run, body, .. } = &mut kind else { return Ok(()) };
         if let LoopKind::Pipelined { .. } = run {
             *run = LoopKind::Serial;
         }
+        let late = self.begin_late(body)?;
         *body = self.inner(body)?;
         self.span = s.span;
-        self.emit(kind)
+        self.emit(kind)?;
+        self.end_late(late)
     }
 
     /// `let x = e`, `x = e`
-    fn assign(&mut self, l: LocalId, value: ExprId) -> Result<()> {
+    pub fn assign(&mut self, l: LocalId, value: ExprId) -> Result<()> {
         let storage = self.storage(l)?;
         let bounds = self.box_of(value)?;
         let axes = storage.axes().to_vec();

@@ -103,16 +103,17 @@ impl Job<'_> {
     }
 
     fn facts(&self, program: Program) -> Result<Made, Failure> {
+        let work = pantile::passes::work::work(&program);
         let (program, source) = self.source(program)?;
         let compiled = vendor::facts(&source, self);
         let mut out = String::new();
         let several = source.kernels.len() > 1;
         let known = pantile::passes::facts::facts(&program, &self.arch)?;
-        for (facts, made) in known.iter().zip(&source.kernels) {
+        for ((facts, work), made) in known.iter().zip(&work).zip(&source.kernels) {
             if several {
                 out += &format!("kernel: {}\n", made.name);
             }
-            out += &facts.to_string();
+            out += &format!("{facts}{work}");
             out += &compiled(&made.symbol);
         }
         text(out, "facts")

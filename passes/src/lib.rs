@@ -5,6 +5,7 @@ pub mod affine;
 mod clean;
 mod copies;
 pub mod facts;
+mod forward;
 pub mod guard;
 pub mod layout;
 mod lower;

@@ -256,12 +256,19 @@ impl Count<'_> {
             }
             let Atom::Opaque(n) = atom else { return None };
             let f = p.linear_in(atom)?;
-            let (x, y) = match (self.forms.opaque(n).clone(), (f > 0) == up) {
+            let up = (f > 0) == up;
+            let (x, y) = match (self.forms.opaque(n).clone(), up) {
                 (Opaque::Min(x, y), true) | (Opaque::Max(x, y), false) => (x, y),
+                (Opaque::CeilDiv(x, y), up) if y.as_constant().is_some_and(|d| d > 0) => {
+                    let x = self.bound(&x, up)?;
+                    let end = self.forms.ceil_quotient(x, y.as_constant()?);
+                    p = p.without(atom).plus(&end, f)?;
+                    continue;
+                }
                 _ => return None,
             };
             self.at_most = true;
-            let end = self.bound(&x, (f > 0) == up).or_else(|| self.bound(&y, (f > 0) == up))?;
+            let end = self.bound(&x, up).or_else(|| self.bound(&y, up))?;
             p = p.without(atom).plus(&end, f)?;
         }
         Some(p)

@@ -53,6 +53,7 @@ fn facts_are_a_key_and_a_value_a_line() {
     let facts = p.fine(&emit(&k, &["-t", "sm_80", "--stage", "facts"]));
     assert!(facts.lines().all(|l| l.split_once(": ").is_some_and(|(k, v)| !k.is_empty() && !v.is_empty())));
     assert_eq!(fact(&facts, "shuffles"), "5");
+    assert_eq!(fact(&facts, "bytes"), "2*K*N + 2*K + 2*N");
     assert_eq!(fact(&facts, "barriers of the block"), "0");
     assert_eq!(fact(&facts, "shared atomics"), "0");
     assert_ne!(fact(&facts, "global loads of 128 bits"), "0");
@@ -148,4 +149,28 @@ fn machine_code_where_the_compiler_is_here() {
     assert!(std::fs::read(p.path("k.cubin")).unwrap().starts_with(b"\x7fELF"));
     let facts = p.fine(&emit(&k, &["-t", "sm_80", "--stage", "facts"]));
     assert!(fact(&facts, "registers").parse::<u32>().is_ok(), "{facts}");
+}
+
+#[test]
+fn what_was_left_before_a_pass_that_fails_is_dumped() {
+    let p = Place::new();
+    p.write(
+        "told.tile",
+        "kernel told(X: f32[N], Y: out f32[N]) {
+    grid ceildiv(N, 64) as i
+    let x = X[i*64 +: 64]
+    print(\"x\", x)
+    Y[i*64 +: 64] = x
+}
+",
+    );
+    let dump = |wanted: &'static str, to: &'static str| {
+        ["emit", "told.tile", "-t", "sm_80", "--dump-after", wanted, "-o", to]
+    };
+    p.fails(1, &["P0830", "a tile is printed"], &dump("all", "all"));
+    assert!(p.read("all/06-layout.tile").contains("stage scheduled"));
+    assert!(!p.path("all/07-lower.tile").exists());
+    // what comes before it is there, whatever follows
+    let left = p.fine(&dump("layout", "one"));
+    assert!(p.read(left.trim()).contains("stage scheduled"));
 }

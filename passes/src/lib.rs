@@ -14,6 +14,7 @@ pub mod pipeline;
 pub mod plan;
 pub mod ranges;
 pub mod reduce;
+pub mod schedule;
 pub mod share;
 pub mod simplify;
 pub mod tidy;

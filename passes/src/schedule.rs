@@ -147,7 +147,9 @@ fn fits(k: &Kernel, schedule: &Schedule, span: Span) -> Result<()> {
 
 /// How many tiles there are. Two extents below 0 must not make a number of tiles.
 fn tiles(m: &mut Make, grid: &Grid) -> Result<Tiles> {
-    let mut facts = Facts::of(m.k.kernel());
+    // what the grid's own indices say holds only where there is a tile
+    let bare = Kernel { grid: Grid::default(), ..m.k.kernel().clone() };
+    let mut facts = Facts::of(&bare);
     let (mut axes, mut count) = (Vec::new(), None);
     for (&l, &extent) in grid.locals.iter().zip(&grid.extents) {
         let mut e = extent;

@@ -209,10 +209,7 @@ fn plans() {
         .iter()
         .map(|e| format!("{} {}", e.key.name(), e.value))
         .collect();
-    assert_eq!(
-        plan,
-        ["schedule persistent(blocks = 8)", "home shared", "unroll 4", "variant \"fma\""]
-    );
+    assert_eq!(plan, ["schedule persistent(blocks = 8)", "home shared", "unroll 4", "variant \"fma\""]);
     let found = run(&text.replace("unroll", "unrol"), &Request::new("k")).unwrap_err();
     assert!(
         found.len() == 1 && found[0].contains("P0240") && found[0].contains("did you mean `unroll`?"),

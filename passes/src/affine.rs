@@ -130,16 +130,33 @@ impl Forms {
         self.opaque.len()
     }
 
-    /// Notes what a `let` names, if it is an index that cannot change.
-    pub fn name(&mut self, body: &Body, local: LocalId, value: ExprId) {
+    /// Notes what a `let` names, if it is an index that cannot change. Quotients of quotients keep their name, or they
+    /// would be written out wherever a form is: then the value is given back.
+    pub fn name(&mut self, body: &Body, local: LocalId, value: ExprId) -> Option<Poly> {
         if body.locals[local].kind != LocalKind::Let || body.locals[local].ty != Type::INDEX {
-            return;
+            return None;
         }
-        if let Some(p) = self.of(body, value)
-            && self.stable(body, &p)
-        {
-            self.lets.insert(local, p);
+        let p = self.of(body, value).filter(|p| self.stable(body, p))?;
+        if self.divides(&p, false) {
+            return Some(p);
         }
+        self.lets.insert(local, p);
+        None
+    }
+
+    /// Whether a quotient by what is no constant stands in it, `deep` in another one.
+    fn divides(&self, p: &Poly, deep: bool) -> bool {
+        p.atoms().any(|a| match a {
+            Atom::Opaque(n) => match self.opaque(n) {
+                Opaque::Div(x, y) | Opaque::Rem(x, y) | Opaque::CeilDiv(x, y) => {
+                    let open = y.as_constant().is_none();
+                    open && deep || self.divides(x, deep || open) || self.divides(y, deep || open)
+                }
+                Opaque::Min(x, y) | Opaque::Max(x, y) => self.divides(x, deep) || self.divides(y, deep),
+                Opaque::Value(_) => false,
+            },
+            _ => false,
+        })
     }
 
     /// The value of an `index` expression; `None` if it overflows or grows too large, or has another type.

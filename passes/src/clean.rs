@@ -221,7 +221,7 @@ impl Rewrite for Clean {
         mapped.replace_operands(|e| self.expr(k, e))?;
         s.kind = mapped;
         if let StmtKind::Let { local, value } = s.kind {
-            self.facts.forms.name(k.body(), local, value);
+            self.facts.name(k.body(), local, value);
         }
         if let StmtKind::If { cond, then, other } = &mut s.kind
             && let Expr::Const { bits, .. } = k.body().exprs[*cond]

@@ -111,7 +111,13 @@ pub const PASSES: &[Pass] = &[
     pass("verify", TILE, TILE, "checks everything that back ends rely on; changes nothing"),
     pass("abi", TILE, Form::Contract, "describes parameters, grid and conditions for launchers"),
     threads("simplify", TILE, TILE, crate::simplify::run, "decides what is known, drops what nobody reads"),
-    threads("plan", TILE, SCHEDULED, crate::plan::run, "decides: threads, variants of ops, blocks of a schedule"),
+    threads(
+        "plan",
+        TILE,
+        SCHEDULED,
+        crate::plan::run,
+        "decides: threads, variants of ops, blocks of a schedule",
+    ),
     threads(
         "schedule",
         SCHEDULED,

@@ -70,6 +70,15 @@ impl Facts {
         self.below(l, &Poly::constant(n));
     }
 
+    /// Notes what a `let` names, and of a name that stands for itself whether it is at least 0.
+    pub fn name(&mut self, body: &Body, local: LocalId, value: ExprId) {
+        if let Some(kept) = self.forms.name(body, local, value)
+            && self.at_least_zero(&kept)
+        {
+            self.natural.insert(Atom::Local(local));
+        }
+    }
+
     pub fn mark(&self) -> Mark {
         Mark(self.least.len(), self.factors.len())
     }
@@ -262,10 +271,12 @@ impl Facts {
                 }
                 self.known.push(fact);
             }
+            // what divides is not 0, or there is no value
             let positive = match &o {
                 Opaque::Div(x, y) | Opaque::CeilDiv(x, y) => {
-                    y.as_constant().is_some_and(|d| d > 0) && self.everywhere_natural(x)
+                    self.everywhere_natural(y) && self.everywhere_natural(x)
                 }
+                Opaque::Rem(_, y) => self.everywhere_natural(y),
                 Opaque::Min(x, y) => self.everywhere_natural(x) && self.everywhere_natural(y),
                 Opaque::Max(x, y) => self.everywhere_natural(x) || self.everywhere_natural(y),
                 _ => false,

@@ -90,9 +90,7 @@ fn kernel(k: &mut KernelBuilder, e: &Entry, stmts: Block) -> Result<()> {
     let mut m = Make { span: k.kernel().span, k };
     let tiles = tiles(&mut m, &grid)?;
     match schedule {
-        Schedule::Persistent { blocks: Some(blocks), .. } => {
-            persistent(&mut m, &tiles, blocks, walk, stmts)
-        }
+        Schedule::Persistent { blocks: Some(blocks), .. } => persistent(&mut m, &tiles, blocks, walk, stmts),
         Schedule::Persistent { blocks: None, .. } => {
             Err(no_number("the plan does not say how many blocks are persistent".into(), e.span))
         }
@@ -128,8 +126,7 @@ fn fits(k: &Kernel, schedule: &Schedule, span: Span) -> Result<()> {
         StmtKind::Roles(_) => roles = true,
         StmtKind::Op { op, .. } => {
             let team = sync(op);
-            cluster |=
-                matches!(team, Some(Sync::Barrier(Team::Cluster) | Sync::Exchange(Team::Cluster)));
+            cluster |= matches!(team, Some(Sync::Barrier(Team::Cluster) | Sync::Exchange(Team::Cluster)));
         }
         _ => {}
     });
@@ -264,6 +261,9 @@ fn band(
     let left = m.sub(slow_extent, first)?;
     let most = m.int(group.into())?;
     let height = m.math(MathFn::Min, left, most)?;
+    // it is at least 1 where there is a tile: written down for those who ask what is known
+    let one = m.int(1)?;
+    let height = m.math(MathFn::Max, height, one)?;
     let height = m.let_("band_height", height)?;
     let down = m.bin(BinOp::Rem, inside, height)?;
     let slow_index = m.add(first, down)?;

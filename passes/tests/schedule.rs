@@ -191,7 +191,8 @@ fn order_text(axes: usize, schedule: &str) -> String {
     let dims = ["P", "Q", "B", "M", "N"];
     let (names, dims) = (&names[5 - axes..], &dims[5 - axes..]);
     let (at, shape) = (names.join(", "), dims.join(", "));
-    let (grid, index) = if axes == 1 { (shape.clone(), at.clone()) } else { (format!("({shape})"), format!("({at})")) };
+    let (grid, index) =
+        if axes == 1 { (shape.clone(), at.clone()) } else { (format!("({shape})"), format!("({at})")) };
     with(
         &format!(
             "kernel k(next: inout i32[1], Y: inout i32[{shape}], at: out i32[{shape}]) {{
@@ -253,17 +254,8 @@ fn by_blocks(order: &[usize], blocks: usize) -> Vec<usize> {
 #[test]
 fn every_tile_is_taken_once_and_in_order() {
     let arch = arch("sm_80");
-    let shapes: [&[i64]; 9] = [
-        &[1, 1],
-        &[5, 7],
-        &[1, 33],
-        &[33, 1],
-        &[8, 3],
-        &[0, 4],
-        &[3, 5, 7],
-        &[1, 0, 2],
-        &[2, 3, 2, 3, 5],
-    ];
+    let shapes: [&[i64]; 9] =
+        [&[1, 1], &[5, 7], &[1, 33], &[33, 1], &[8, 3], &[0, 4], &[3, 5, 7], &[1, 0, 2], &[2, 3, 2, 3, 5]];
     for shape in shapes {
         for (raster, rows) in [("rows", true), ("columns", false)] {
             for group in [1, 2, 3, 8] {
@@ -345,7 +337,11 @@ fn extents_below_zero_are_no_tiles() {
         if t == 0 { Y[i, j] = X[i, j] }
     }";
     for schedule in MORE {
-        same(&with(text, schedule), &[&[("M", 2), ("N", 3)], &[("M", 7), ("N", 3)], &[("M", 9), ("N", 8)]], &arch);
+        same(
+            &with(text, schedule),
+            &[&[("M", 2), ("N", 3)], &[("M", 7), ("N", 3)], &[("M", 9), ("N", 8)]],
+            &arch,
+        );
     }
 }
 
@@ -447,7 +443,8 @@ fn the_library_keeps_its_meaning() {
             let ids: Vec<_> = p.kernels.handles().collect();
             ids.into_iter().for_each(|id| put(&mut p.kernels[id], s));
             let last = through(&p, &arch);
-            let found = run(&last, args(&p, &dims), &arch).unwrap_or_else(|e| panic!("{e}\n{}", print(&last)));
+            let found =
+                run(&last, args(&p, &dims), &arch).unwrap_or_else(|e| panic!("{e}\n{}", print(&last)));
             assert_eq!(want, found, "{name} {s}\n{}", print(&last));
         }
     }

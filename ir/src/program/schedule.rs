@@ -86,8 +86,7 @@ impl Schedule {
             }
         }
         let asked = raster.is_some() || group.is_some();
-        let walk =
-            asked.then(|| Walk { raster: raster.unwrap_or(Raster::Rows), group: group.unwrap_or(1) });
+        let walk = asked.then(|| Walk { raster: raster.unwrap_or(Raster::Rows), group: group.unwrap_or(1) });
         Ok(match persistent {
             true => Schedule::Persistent { blocks, walk },
             false => Schedule::Grid(walk),

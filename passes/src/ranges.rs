@@ -73,7 +73,7 @@ impl Facts {
     /// Notes what a `let` names, and of a name that stands for itself whether it is at least 0.
     pub fn name(&mut self, body: &Body, local: LocalId, value: ExprId) {
         if let Some(kept) = self.forms.name(body, local, value)
-            && self.at_least_zero(&kept)
+            && self.never_negative(&kept)
         {
             self.natural.insert(Atom::Local(local));
         }
@@ -271,12 +271,10 @@ impl Facts {
                 }
                 self.known.push(fact);
             }
-            // what divides is not 0, or there is no value
             let positive = match &o {
                 Opaque::Div(x, y) | Opaque::CeilDiv(x, y) => {
-                    self.everywhere_natural(y) && self.everywhere_natural(x)
+                    y.as_constant().is_some_and(|d| d > 0) && self.everywhere_natural(x)
                 }
-                Opaque::Rem(_, y) => self.everywhere_natural(y),
                 Opaque::Min(x, y) => self.everywhere_natural(x) && self.everywhere_natural(y),
                 Opaque::Max(x, y) => self.everywhere_natural(x) || self.everywhere_natural(y),
                 _ => false,
@@ -290,6 +288,22 @@ impl Facts {
     /// At least 0 wherever its names are in sight.
     fn everywhere_natural(&self, p: &Poly) -> bool {
         p.constant >= 0 && p.terms.iter().all(|(t, &f)| f > 0 && self.natural_term(t))
+    }
+
+    /// The same, by what quotients are made of as well: what divides is not 0, or there is no value.
+    fn never_negative(&self, p: &Poly) -> bool {
+        let natural = |a: Atom| {
+            let Atom::Opaque(n) = a else { return self.natural.contains(&a) };
+            match self.forms.opaque(n) {
+                Opaque::Div(x, y) | Opaque::CeilDiv(x, y) | Opaque::Min(x, y) => {
+                    self.never_negative(x) && self.never_negative(y)
+                }
+                Opaque::Rem(_, y) => self.never_negative(y),
+                Opaque::Max(x, y) => self.never_negative(x) || self.never_negative(y),
+                Opaque::Value(_) => false,
+            }
+        };
+        p.constant >= 0 && p.terms.iter().all(|(_, &f)| f > 0) && p.atoms().all(natural)
     }
 
     fn natural_term(&self, t: &Term) -> bool {

@@ -109,7 +109,7 @@ pub const PASSES: &[Pass] = &[
         "binds generics, params and facts of the target, inlines functions",
     ),
     pass("verify", TILE, TILE, "checks everything that back ends rely on; changes nothing"),
-    pass("abi", TILE, Form::Contract, "describes parameters, grid and conditions for launchers"),
+    pass("abi", TILE, Form::Contract, "describes parameters, grid of tiles and conditions for launchers"),
     threads("simplify", TILE, TILE, crate::simplify::run, "decides what is known, drops what nobody reads"),
     threads(
         "plan",

@@ -82,9 +82,8 @@ fn kernel(k: &mut KernelBuilder, e: &Entry, stmts: Block) -> Result<()> {
     k.kernel_mut().plan.entries.retain(|e| e.key != Key::Schedule);
     let walk = schedule.walk();
     let grid = k.kernel().grid.clone();
-    let plain = matches!(schedule, Schedule::Grid(_)) && Walk::is_plain(walk);
     // a kernel without a grid is one block
-    if plain || grid.extents.is_empty() {
+    if schedule == Schedule::Grid(None) || grid.extents.is_empty() {
         return keep(k, stmts);
     }
     let mut m = Make { span: k.kernel().span, k };
@@ -118,7 +117,7 @@ fn fits(k: &Kernel, schedule: &Schedule, span: Span) -> Result<()> {
                 "write `grid` or `persistent(blocks = …)`",
             );
         }
-        Schedule::Grid(walk) if Walk::is_plain(*walk) => return Ok(()),
+        Schedule::Grid(None) => return Ok(()),
         _ => {}
     }
     let (mut cluster, mut roles) = (k.plan.get(Key::Cluster, None).is_some(), false);
@@ -214,6 +213,7 @@ fn indices(m: &mut Make, tiles: &Tiles, number: ExprId, walk: Option<Walk>) -> R
     let mut rest = number;
     if !lead.is_empty() {
         let plane = m.bin(BinOp::Mul, rows.1, columns.1)?;
+        let plane = divisor(m, plane)?;
         let plane_number = m.bin(BinOp::Div, number, plane)?;
         leading(m, lead, plane_number)?;
         let inside = m.bin(BinOp::Rem, number, plane)?;
@@ -231,6 +231,7 @@ fn leading(m: &mut Make, axes: &[(LocalId, ExprId)], mut number: ExprId) -> Resu
         if i == 0 {
             return index(m, axis, number);
         }
+        let extent = divisor(m, extent)?;
         let own = m.bin(BinOp::Rem, number, extent)?;
         index(m, axis, own)?;
         number = m.bin(BinOp::Div, number, extent)?;
@@ -246,13 +247,14 @@ fn band(
     (fast, fast_extent): (LocalId, ExprId),
     group: u32,
 ) -> Result<()> {
+    let size = m.scale(fast_extent, group.into())?;
+    let size = divisor(m, size)?;
     if group == 1 {
-        let outer = m.bin(BinOp::Div, number, fast_extent)?;
+        let outer = m.bin(BinOp::Div, number, size)?;
         index(m, slow, outer)?;
-        let inner = m.bin(BinOp::Rem, number, fast_extent)?;
+        let inner = m.bin(BinOp::Rem, number, size)?;
         return index(m, fast, inner);
     }
-    let size = m.scale(fast_extent, group.into())?;
     let band = m.bin(BinOp::Div, number, size)?;
     let first = m.scale(band, group.into())?;
     let first = m.let_("band_first", first)?;
@@ -261,15 +263,23 @@ fn band(
     let left = m.sub(slow_extent, first)?;
     let most = m.int(group.into())?;
     let height = m.math(MathFn::Min, left, most)?;
-    // it is at least 1 where there is a tile: written down for those who ask what is known
-    let one = m.int(1)?;
-    let height = m.math(MathFn::Max, height, one)?;
+    let height = divisor(m, height)?;
     let height = m.let_("band_height", height)?;
     let down = m.bin(BinOp::Rem, inside, height)?;
     let slow_index = m.add(first, down)?;
     index(m, slow, slow_index)?;
     let along = m.bin(BinOp::Div, inside, height)?;
     index(m, fast, along)
+}
+
+/// A number by which tiles are divided: at least 1 where there is a tile, and that is written down for those who ask in
+/// how many bits a quotient fits.
+fn divisor(m: &mut Make, e: ExprId) -> Result<ExprId> {
+    if m.known(e).is_some_and(|n| n > 0) {
+        return Ok(e);
+    }
+    let one = m.int(1)?;
+    m.math(MathFn::Max, e, one)
 }
 
 /// What was an index of the grid is a name with a value.

@@ -345,7 +345,7 @@ fn extents_below_zero_are_no_tiles() {
     }
 }
 
-/// The default changes nothing, and neither does an order that is the axes' own.
+/// The default changes nothing.
 #[test]
 fn the_grid_stays_as_it_is() {
     let arch = arch("sm_80");
@@ -353,10 +353,6 @@ fn the_grid_stays_as_it_is() {
         let without = text.replace("    PLAN\n", "");
         let want = print(&scheduled(&checked(&without, &arch), &arch));
         assert_eq!(print(&scheduled(&checked(&with(text, "grid"), &arch), &arch)), want);
-        if text != VECTOR {
-            let plain = with(text, "grid(raster = rows, group = 1)");
-            assert_eq!(print(&scheduled(&checked(&plain, &arch), &arch)), want);
-        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! The plan's word on the grid: in which order blocks take tiles, and how many blocks there are.
 //!
-//! `grid` launches a block a tile, in the order of the axes. With `raster` and `group`, bands of `group` rows (or
+//! `grid` launches a block a tile, in an order that is the back end's. With `raster` and `group`, bands of `group` rows (or
 //! columns) of the last two axes are walked one after the other, the tiles of a band across it first, so that blocks
 //! at work together read few rows and few columns. `persistent` launches `blocks` blocks, of which block b takes the
 //! tiles b, b + blocks, … of that order.
@@ -23,7 +23,7 @@ pub enum Raster {
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Schedule {
-    /// `None`: the order of the axes, the last one fastest
+    /// `None`: as the back end numbers blocks
     Grid(Option<Walk>),
     /// `blocks` is `None` where the target is to say how many fit.
     Persistent { blocks: Option<u32>, walk: Option<Walk> },
@@ -41,13 +41,6 @@ pub struct Wrong {
 const WORDS: &str = "write `grid`, `grid(raster = rows, group = 8)` or `persistent(blocks = 132, raster = rows, group = 8)`; `raster` is `rows` or `columns`";
 const MOST_BLOCKS: i64 = i32::MAX as i64;
 const MOST_GROUP: i64 = 65535;
-
-impl Walk {
-    /// As the axes are: nothing has to be computed.
-    pub fn is_plain(walk: Option<Walk>) -> bool {
-        walk.is_none_or(|w| w == Walk { raster: Raster::Rows, group: 1 })
-    }
-}
 
 impl Schedule {
     pub fn walk(&self) -> Option<Walk> {

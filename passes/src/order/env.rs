@@ -21,12 +21,7 @@ pub struct Env<'a> {
     assigned: HashMap<*const Stmt, Rc<[LocalId]>>,
     /// Makes symbols of different times different.
     fresh: u32,
-    /// numbers of long texts of values
-    long: HashMap<String, usize>,
 }
-
-/// A value's text that is longer is a number: each text stands in those made of it, quoted once more.
-const LONG: usize = 64;
 
 impl<'a> Env<'a> {
     pub fn new(k: &'a Kernel, info: &'a KernelInfo) -> Env<'a> {
@@ -53,7 +48,6 @@ impl<'a> Env<'a> {
             roots: HashMap::new(),
             assigned: HashMap::new(),
             fresh: 0,
-            long: HashMap::new(),
         }
     }
 
@@ -92,16 +86,6 @@ impl<'a> Env<'a> {
     pub fn symbol(&mut self, what: &str) -> Val {
         self.fresh += 1;
         Some(Rc::new(Known::symbol(&format!("{what}#{}", self.fresh))))
-    }
-
-    /// A value of which no more is known than how it is made; equal texts are equal values.
-    fn made(&mut self, text: String) -> Known {
-        if text.len() <= LONG {
-            return Known::symbol(&text);
-        }
-        let next = self.long.len();
-        let n = *self.long.entry(text).or_insert(next);
-        Known::symbol(&format!("long#{n}"))
     }
 
     /// A value of which only its uniformity may be known.
@@ -179,7 +163,7 @@ impl<'a> Env<'a> {
                 for &i in index {
                     text.push_str(&format!("[{}]", self.eval(i)?.text()?));
                 }
-                Some(Rc::new(self.made(text)))
+                Some(Rc::new(Known::symbol(&text)))
             }
             _ => None,
         }
@@ -204,11 +188,8 @@ impl<'a> Env<'a> {
                 .and_then(|d| d.apply(&Known::number(0), |d, _| operate(op, d, 0))),
             _ => x.apply(&y, |a, b| operate(op, a, b)),
         };
-        if let Some(exact) = exact {
-            return Some(Rc::new(exact));
-        }
-        let text = format!("({} {op:?} {})", x.text()?, y.text()?);
-        Some(Rc::new(self.made(text)))
+        let text = || Some(Known::symbol(&format!("({} {op:?} {})", x.text()?, y.text()?)));
+        exact.or_else(text).map(Rc::new)
     }
 
     fn math(&mut self, f: MathFn, args: &[ExprId]) -> Val {
@@ -219,12 +200,11 @@ impl<'a> Env<'a> {
             (MathFn::CeilDiv, [a, b]) => a.apply(b, |a, b| (b > 0).then(|| (a + b - 1).div_euclid(b))),
             _ => None,
         };
-        if let Some(exact) = exact {
-            return Some(Rc::new(exact));
-        }
-        let parts: Option<Vec<String>> = values.iter().map(|v| v.text()).collect();
-        let text = format!("{}({})", f.name(), parts?.join(","));
-        Some(Rc::new(self.made(text)))
+        let text = || {
+            let parts: Option<Vec<String>> = values.iter().map(|v| v.text()).collect();
+            Some(Known::symbol(&format!("{}({})", f.name(), parts?.join(","))))
+        };
+        exact.or_else(text).map(Rc::new)
     }
 
     /// Threads for which the condition may hold (or, with `no`, may fail).

@@ -209,6 +209,7 @@ codes! {
     SEGMENTS = 616, "ranges of one loop that do not fit together";
     PARTIAL = 617, "a partial sum that cannot be one";
     PLACE = 618, "a value or memory in a place where it cannot live";
+    SCHEDULE = 619, "a schedule that cannot be";
     NOT_A_RING = 630, "something else where a ring is needed";
     NOT_A_QUEUE = 631, "something else where a queue or turn is needed";
 
@@ -276,6 +277,7 @@ codes! {
     TOO_MANY_THREADS = 820, "more threads than the target has";
     SHARED_LIMIT = 821, "more shared memory than the target has";
     WARP_WIDTH = 822, "a warp operation wider than the target's warp";
+    SCHEDULE_BLOCKS = 823, "a persistent schedule without its number of blocks";
     UNSUPPORTED = 830, "something that this target cannot run";
     NOT_THREADED = 831, "something of the whole block where code of threads is made";
 

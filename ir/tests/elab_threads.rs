@@ -196,7 +196,7 @@ fn teams_rings_and_tokens() {
 
 #[test]
 fn plans() {
-    let text = "kernel k(Y: out f32[N]) {\nparam W = 4\ngrid N as i\nplan { schedule = persistent(raster = group_m(8)); home(y) = shared; unroll = W; variant = \"fma\" }\nY[i] = 0 }";
+    let text = "kernel k(Y: out f32[N]) {\nparam W = 4\ngrid N as i\nplan { schedule = persistent(blocks = 8); home(y) = shared; unroll = W; variant = \"fma\" }\nY[i] = 0 }";
     let p = program(text, "k");
     let plan: Vec<String> = p
         .kernels
@@ -209,10 +209,7 @@ fn plans() {
         .iter()
         .map(|e| format!("{} {}", e.key.name(), e.value))
         .collect();
-    assert_eq!(
-        plan,
-        ["schedule persistent(raster = group_m(8))", "home shared", "unroll 4", "variant \"fma\""]
-    );
+    assert_eq!(plan, ["schedule persistent(blocks = 8)", "home shared", "unroll 4", "variant \"fma\""]);
     let found = run(&text.replace("unroll", "unrol"), &Request::new("k")).unwrap_err();
     assert!(
         found.len() == 1 && found[0].contains("P0240") && found[0].contains("did you mean `unroll`?"),

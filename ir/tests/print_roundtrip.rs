@@ -193,7 +193,7 @@ fn machines() {
         ring ab[4] load -> math { a: shared f16[128, 64], b: shared f16[256, 64] align 1024 } fill counted
         ring tl[2] load -> math { t: shared i32 } fill generic
         turn pp over math.groups
-        plan { schedule = persistent(raster = group_m(8)); ring(ab) = 4 }
+        plan { schedule = persistent(raster = rows, group = 8); ring(ab) = 4 }
         role load {
             for ko in 0..ceildiv(K, 64) {
                 let w = acquire ab

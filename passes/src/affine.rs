@@ -130,16 +130,34 @@ impl Forms {
         self.opaque.len()
     }
 
-    /// Notes what a `let` names, if it is an index that cannot change.
-    pub fn name(&mut self, body: &Body, local: LocalId, value: ExprId) {
+    /// Notes what a `let` names, if it is an index that cannot change. A quotient of or by a quotient keeps its name, or
+    /// it would be written out wherever a form is: then the value is given back.
+    pub fn name(&mut self, body: &Body, local: LocalId, value: ExprId) -> Option<Poly> {
         if body.locals[local].kind != LocalKind::Let || body.locals[local].ty != Type::INDEX {
-            return;
+            return None;
         }
-        if let Some(p) = self.of(body, value)
-            && self.stable(body, &p)
-        {
-            self.lets.insert(local, p);
+        let p = self.of(body, value).filter(|p| self.stable(body, p))?;
+        if self.divides(&p, 0) > 1 {
+            return Some(p);
         }
+        self.lets.insert(local, p);
+        None
+    }
+
+    /// How deep quotients stand in each other below one by what is no constant; 0 where there is none.
+    fn divides(&self, p: &Poly, outer: u32) -> u32 {
+        let one = |a: Atom| match a {
+            Atom::Opaque(n) => match self.opaque(n) {
+                Opaque::Div(x, y) | Opaque::Rem(x, y) | Opaque::CeilDiv(x, y) => {
+                    let here = outer + u32::from(outer > 0 || y.as_constant().is_none());
+                    here.max(self.divides(x, here)).max(self.divides(y, here))
+                }
+                Opaque::Min(x, y) | Opaque::Max(x, y) => self.divides(x, outer).max(self.divides(y, outer)),
+                Opaque::Value(_) => outer,
+            },
+            _ => outer,
+        };
+        p.atoms().map(one).max().unwrap_or(outer)
     }
 
     /// The value of an `index` expression; `None` if it overflows or grows too large, or has another type.

@@ -235,7 +235,7 @@ impl Rewrite for Clean {
         let written = if let StmtKind::If { cond, .. } = s.kind { Some(cond) } else { None };
         s.kind.replace_operands(|e| self.expr(k, e))?;
         if let StmtKind::Let { local, value } = s.kind {
-            self.facts.forms.name(k.body(), local, value);
+            self.facts.name(k.body(), local, value);
         }
         if let StmtKind::If { cond, then, other } = &mut s.kind
             && let Expr::Const { bits, .. } = k.body().exprs[*cond]

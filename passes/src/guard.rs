@@ -84,7 +84,7 @@ impl Guard {
             self.reads(k, roots, out)?;
             let mark = self.facts.mark();
             match &s.kind {
-                StmtKind::Let { local, value } => self.facts.forms.name(k.body(), *local, *value),
+                StmtKind::Let { local, value } => self.facts.name(k.body(), *local, *value),
                 StmtKind::If { cond, .. } => {
                     let mut tests = Vec::new();
                     conjuncts(k.body(), *cond, &mut tests);
@@ -415,7 +415,7 @@ impl Inside for Guard {
 impl Rewrite for Guard {
     fn stmt(&mut self, k: &mut KernelBuilder, mut s: Stmt) -> Result<()> {
         if let StmtKind::Let { local, value } = s.kind {
-            self.facts.forms.name(k.body(), local, value);
+            self.facts.name(k.body(), local, value);
             if !self.divergent && k.body().locals[local].kind == LocalKind::Let && self.same(k.body(), value)
             {
                 self.uniform.insert(local);

@@ -15,6 +15,7 @@ pub mod pipeline;
 pub mod plan;
 pub mod ranges;
 pub mod reduce;
+pub mod schedule;
 pub mod share;
 pub mod simplify;
 pub mod tidy;

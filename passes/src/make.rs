@@ -69,6 +69,10 @@ impl Make<'_> {
         if self.known(n) == Some(1) { self.int(0) } else { self.bin(BinOp::Rem, a, n) }
     }
 
+    pub fn math(&mut self, f: MathFn, a: ExprId, b: ExprId) -> Result<ExprId> {
+        self.expr(Expr::Math { f, approx: false, args: [a, b].into_iter().collect() })
+    }
+
     pub fn lt(&mut self, a: ExprId, b: ExprId) -> Result<ExprId> {
         self.bin(BinOp::Lt, a, b)
     }

@@ -23,7 +23,14 @@ pub fn threads(k: &Kernel) -> u32 {
 }
 
 pub fn run(program: Program, cx: &Cx) -> Result<Program, Diagnostics> {
-    Ok(fill(program, Stage::Scheduled, |_, k| decide(k, cx)))
+    let mut errors = Diagnostics::new();
+    let program = fill(program, Stage::Scheduled, |_, k| {
+        decide(k, cx);
+        if let Err(d) = crate::schedule::complete(k, cx) {
+            errors.push(d);
+        }
+    });
+    if errors.has_errors() { Err(errors) } else { Ok(program) }
 }
 
 fn decide(k: &mut Kernel, cx: &Cx) {

@@ -70,6 +70,15 @@ impl Facts {
         self.below(l, &Poly::constant(n));
     }
 
+    /// Notes what a `let` names, and of a name that stands for itself whether it is at least 0.
+    pub fn name(&mut self, body: &Body, local: LocalId, value: ExprId) {
+        if let Some(kept) = self.forms.name(body, local, value)
+            && self.never_negative(&kept)
+        {
+            self.natural.insert(Atom::Local(local));
+        }
+    }
+
     pub fn mark(&self) -> Mark {
         Mark(self.least.len(), self.factors.len())
     }
@@ -279,6 +288,22 @@ impl Facts {
     /// At least 0 wherever its names are in sight.
     fn everywhere_natural(&self, p: &Poly) -> bool {
         p.constant >= 0 && p.terms.iter().all(|(t, &f)| f > 0 && self.natural_term(t))
+    }
+
+    /// The same, by what quotients are made of as well: what divides is not 0, or there is no value.
+    fn never_negative(&self, p: &Poly) -> bool {
+        let natural = |a: Atom| {
+            let Atom::Opaque(n) = a else { return self.natural.contains(&a) };
+            match self.forms.opaque(n) {
+                Opaque::Div(x, y) | Opaque::CeilDiv(x, y) | Opaque::Min(x, y) => {
+                    self.never_negative(x) && self.never_negative(y)
+                }
+                Opaque::Rem(_, y) => self.never_negative(y),
+                Opaque::Max(x, y) => self.never_negative(x) || self.never_negative(y),
+                Opaque::Value(_) => false,
+            }
+        };
+        p.constant >= 0 && p.terms.iter().all(|(_, &f)| f > 0) && p.atoms().all(natural)
     }
 
     fn natural_term(&self, t: &Term) -> bool {

@@ -10,6 +10,7 @@ use pantile_ir::codes;
 use pantile_ir::diag::Diagnostics;
 use pantile_ir::interp::{ArgValue, Tensor};
 use pantile_ir::num;
+use pantile_ir::program::plan::{Entry, Key, Value};
 use pantile_ir::program::{Elem, Program as Ir};
 use pantile_ir::span::Sources;
 use pantile_ir::target::{Arch, Targets, UserFile};
@@ -81,7 +82,7 @@ fn generated_programs_keep_their_meaning() {
     let first: usize = std::env::var("PANTILE_FUZZ_FIRST").ok().and_then(|n| n.parse().ok()).unwrap_or(0);
     for number in first..first + total {
         let p = Program::generate(number, Choices::seeded(number as u64));
-        let outcome = one(&bench, &p);
+        let outcome = one(&bench, &p, false);
         if let Err(text) = &outcome {
             println!("{number}: {}", text.lines().next().unwrap_or(""));
             if !known.contains_key(&number) {
@@ -100,10 +101,52 @@ fn generated_programs_keep_their_meaning() {
     assert!(same * 10 >= total * 5, "only {same} of {total} programs come through");
 }
 
-fn one(bench: &Bench, p: &Program) -> Result<String, String> {
-    let Ok(made) = compile(bench, &p.text, &request(p)) else { return Ok("refused before".into()) };
+/// The same where a few blocks take all tiles, in bands of columns where there are any.
+#[test]
+fn generated_programs_keep_their_meaning_in_persistent_blocks() {
+    let total: usize = std::env::var("PANTILE_FUZZ_PASSES").ok().and_then(|n| n.parse().ok()).unwrap_or(60);
+    let first: usize = std::env::var("PANTILE_FUZZ_FIRST").ok().and_then(|n| n.parse().ok()).unwrap_or(0);
+    let known = std::fs::read_to_string(root().join("tests/mutants/passes_known.txt")).unwrap();
+    let known: Vec<usize> = known.lines().filter_map(|l| l.split_once(' ')?.0.parse().ok()).collect();
+    let mut bench = Bench::new();
+    bench.arch = arch("sm_80");
+    (bench.options.warp, bench.options.group) = (32, 128);
+    let (mut seen, mut wrong): (BTreeMap<String, usize>, Vec<String>) = Default::default();
+    for number in (first..first + total).filter(|n| !known.contains(n)) {
+        let p = Program::generate(number, Choices::seeded(number as u64));
+        let outcome = one(&bench, &p, true);
+        wrong.extend(outcome.as_ref().err().map(|text| format!("{number}: {}\n{text}", p.text)));
+        *seen.entry(outcome.unwrap_or_else(|_| "wrong".into())).or_default() += 1;
+    }
+    println!("{total} generated programs in persistent blocks: {seen:?}");
+    wrong.sort_by_key(String::len);
+    assert!(wrong.is_empty(), "{} wrong; the shortest:\n{}", wrong.len(), wrong[0]);
+    let same = seen.get("same").copied().unwrap_or(0);
+    assert!(same * 10 >= total * 5, "only {same} of {total} programs come through");
+}
+
+/// Writes a schedule into the plan of every kernel.
+fn persistent(program: &mut Ir) {
+    for id in program.kernels.handles().collect::<Vec<_>>() {
+        let k = &mut program.kernels[id];
+        let number = |key: &str, n| (Some(key.to_string()), Value::Int(n));
+        let mut args = vec![number("blocks", 2)];
+        if k.grid.extents.len() > 1 {
+            args.extend([(Some("raster".into()), Value::Name("columns".into())), number("group", 2)]);
+        }
+        let (key, value) = (Key::Schedule, Value::Call("persistent".into(), args));
+        let (subject, refused, span) = (None, Vec::new(), k.span);
+        k.plan.entries.push(Entry { key, subject, value, by_hand: true, refused, span });
+    }
+}
+
+fn one(bench: &Bench, p: &Program, in_few_blocks: bool) -> Result<String, String> {
+    let Ok(mut made) = compile(bench, &p.text, &request(p)) else { return Ok("refused before".into()) };
     let Some(kernel) = kernel_of(&made.program, p) else { return Err("the kernel is lost".into()) };
     let Ok(want) = interpret(bench, &made.program, kernel, p) else { return Ok("a fault before".into()) };
+    if in_few_blocks {
+        persistent(&mut made.program);
+    }
     let cx = Cx { arch: &bench.arch };
     let mut found = None;
     let mut last = String::new();

@@ -10,6 +10,7 @@
 mod expr;
 mod op;
 pub mod plan;
+pub mod schedule;
 mod stmt;
 mod team;
 mod types;

@@ -52,6 +52,8 @@ pub struct Arch {
     pub atomics: Vec<Atomic>,
     pub matrix: Vec<MatrixUnit>,
     pub moves: Vec<MoveUnit>,
+    /// Multiprocessors, or cores, where its chips state them and agree.
+    pub processors: Option<u32>,
 }
 
 /// A copy engine or an asynchronous kind of access, by name.

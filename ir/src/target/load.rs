@@ -41,6 +41,9 @@ pub(super) fn load(texts: &[(FileId, &str)]) -> Result<Targets> {
     }
     let mut targets = Targets { archs: resolve(archs, &out), chips: Vec::new() };
     targets.chips = chips.iter().filter_map(|c| chip(c, &targets.archs)).collect();
+    for a in &mut targets.archs {
+        a.processors = agreed(&targets.chips, &a.name);
+    }
     let mut found = out.into_inner();
     if !found.has_errors() {
         targets.archs.iter().for_each(|a| check::arch(a, &mut found));
@@ -172,6 +175,7 @@ fn start(layers: &Layers, base: Option<Arch>) -> Option<Arch> {
             atomics: Vec::new(),
             matrix: Vec::new(),
             moves: Vec::new(),
+            processors: None,
         },
     })
 }
@@ -266,6 +270,14 @@ fn atomics(arch: &mut Arch, table: &Reader, owner: &Arc<str>) {
     }
     evidence.check(table, &stated);
     table.finish();
+}
+
+/// The number of processors of an architecture's chips; `None` where none states it or two differ.
+fn agreed(chips: &[Chip], arch: &str) -> Option<u32> {
+    let of_arch = chips.iter().filter(|c| c.arch == arch);
+    let mut stated = of_arch.filter_map(|c| c.facts.processors.as_ref().map(|k| k.value));
+    let first = stated.next()?;
+    stated.all(|n| n == first).then_some(first)
 }
 
 fn chip(layers: &Layers, archs: &[Arch]) -> Option<Chip> {

@@ -35,6 +35,7 @@
 //! | P0611–P0613, P0615 | roles, queues, turns, products in flight | `tokens` |
 //! | P0616 | ranges of one loop follow each other and are the same for the team | `segments`, `types` |
 //! | P0617, P0618 | partial values, homes and layouts fit what they are said of | `types` |
+//! | P0619 | a schedule that can be read and fits the grid | `schedule` |
 //! | P0295, P0418–P0420 | launches fit their kernels in number, type, mode; workspaces; aliasing | `launch` |
 //! | P0820–P0822 | threads, shared memory and warp width of the target | `target` |
 
@@ -49,6 +50,7 @@ mod modes;
 mod races;
 mod regions;
 mod rings;
+mod schedule;
 mod scope;
 mod segments;
 pub mod stages;
@@ -99,6 +101,7 @@ impl<'a> Verifier<'a, '_> {
         stages::kernel(self);
         scope::kernel(self);
         control::kernel(self);
+        schedule::kernel(self);
         if self.out.has_errors() {
             return KernelInfo::default();
         }

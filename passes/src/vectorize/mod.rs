@@ -75,7 +75,7 @@ impl Vectorize {
     fn wanted(&mut self, k: &Kernel, s: &Stmt, out: &mut BTreeMap<DimId, i64>) {
         let mark = self.facts.mark();
         match &s.kind {
-            StmtKind::Let { local, value } => self.facts.forms.name(&k.body, *local, *value),
+            StmtKind::Let { local, value } => self.facts.name(&k.body, *local, *value),
             StmtKind::If { cond, then, other } => {
                 self.facts.assume(&k.body, *cond, true);
                 then.iter().for_each(|s| self.wanted(k, s, out));
@@ -175,7 +175,7 @@ impl Inside for Vectorize {
 impl Rewrite for Vectorize {
     fn stmt(&mut self, k: &mut KernelBuilder, s: Stmt) -> Result<()> {
         if let StmtKind::Let { local, value } = s.kind {
-            self.facts.forms.name(k.body(), local, value);
+            self.facts.name(k.body(), local, value);
         }
         if self.in_versions(k, &s)? {
             return Ok(());

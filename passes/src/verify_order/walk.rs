@@ -238,6 +238,12 @@ impl<'a> Replay<'a> {
             (true, _) => 2,
         };
         let (lo, by) = (lo.or(0), by.or(1));
+        let by = match (&lo, &hi, &by) {
+            (Val::One(lo), Val::One(hi), Val::One(by)) if !open && self.shared_out(g) => {
+                Val::One((*by).min((hi - lo) / TRIPS).max(1))
+            }
+            _ => by,
+        };
         let trips: Vec<i64> = (0..mask.len())
             .map(|t| match (mask[t], hi.at(t)) {
                 (GONE, _) => 0,
@@ -261,6 +267,20 @@ impl<'a> Replay<'a> {
                 break;
             }
         }
+    }
+
+    /// A loop over work that blocks share out among them, as much as sizes of tensors make it. A sample may have less
+    /// work than there are blocks; it is walked with fewer of them, so that a block takes more than one piece.
+    fn shared_out(&self, g: &Segment) -> bool {
+        let body = &self.k.body;
+        let mut open = vec![g.hi];
+        let mut by_size = false;
+        while let Some(e) = open.pop() {
+            by_size |= matches!(body.exprs[e], Expr::Dim(_) | Expr::Arg(_));
+            body.exprs[e].operands(|o| open.push(o));
+        }
+        let number = |e: ExprId| matches!(body.exprs[e], Expr::Local(l) if self.k.grid.locals.contains(&l));
+        by_size && number(g.lo) && body.index_constant(g.step).is_some_and(|n| n > 1)
     }
 
     /// One step of a loop; whether somebody is left for the next.

@@ -81,7 +81,17 @@ impl Job<'_> {
             }
             Stage::Llvm => text(native_code(&program, arch)?.llvm, "ll"),
             Stage::Asm => text(native_code(&program, arch)?.asm, "s"),
-            Stage::Abi => text(serde_json::to_string_pretty(&entry.abi).unwrap_or_default() + "\n", "json"),
+            Stage::Abi => {
+                let abi = match arch.backend {
+                    Backend::Cpu | Backend::Interp => entry.abi,
+                    // the grid and the threads are those of the code, which the plan may have chosen
+                    _ => {
+                        let last = passes::at_stage(program, arch, ir::Stage::Final)?;
+                        pantile::passes::abi::describe(&last)?
+                    }
+                };
+                text(serde_json::to_string_pretty(&abi).unwrap_or_default() + "\n", "json")
+            }
         }
     }
 

@@ -90,9 +90,13 @@ pub fn mapping(program: &Program, arch: &Arch, sources: &Sources) -> Result<Vec<
             .help("name a GPU, such as `--target cuda:sm_80` or `--target musa`");
         return Err(Diagnostics::from_iter([d]));
     }
-    let mut scheduled = program.clone();
+    let (mut planned, mut scheduled) = (program.clone(), program.clone());
     let mut slow = slow::Watch::new(program);
     let last = pipeline::run(program.clone(), &Cx { arch }, |pass, p| {
+        // what a pass has carried out leaves the plan
+        if pass.name == "plan" {
+            planned = p.clone();
+        }
         if pass.to == Form::Program(Stage::Scheduled) {
             scheduled = p.clone();
         }
@@ -103,7 +107,8 @@ pub fn mapping(program: &Program, arch: &Arch, sources: &Sources) -> Result<Vec<
     let known = facts(&last, arch)?;
     let mut all = Vec::new();
     for (i, ((_, k), info)) in last.kernels.iter().zip(&info.kernels).enumerate() {
-        let Some((_, plan)) = scheduled.kernels.iter().nth(i) else { continue };
+        let of = |p: &Program| p.kernels.handles().nth(i);
+        let (Some(plan), Some(tiled)) = (of(&planned), of(&scheduled)) else { continue };
         let named = program.kernels.iter().nth(i).is_some_and(|(_, k)| k.threads.is_some());
         let mut slow = slow.told(i).to_vec();
         slow.extend(slow::narrow(k, &known[i].accesses, arch));
@@ -112,8 +117,8 @@ pub fn mapping(program: &Program, arch: &Arch, sources: &Sources) -> Result<Vec<
             target: arch.name.clone(),
             threads: known[i].threads,
             threads_by_hand: named,
-            plan: decisions(plan),
-            tiles: tiles(plan),
+            plan: decisions(&planned.kernels[plan]),
+            tiles: tiles(&scheduled.kernels[tiled]),
             shared_bytes: known[i].shared_bytes,
             shared: placed(k, info, arch),
             accesses: accesses(k, &known[i].accesses),

@@ -168,8 +168,8 @@ fn what_was_left_before_a_pass_that_fails_is_dumped() {
         ["emit", "told.tile", "-t", "sm_80", "--dump-after", wanted, "-o", to]
     };
     p.fails(1, &["P0830", "a tile is printed"], &dump("all", "all"));
-    assert!(p.read("all/06-layout.tile").contains("stage scheduled"));
-    assert!(!p.path("all/07-lower.tile").exists());
+    assert!(p.read("all/07-layout.tile").contains("stage scheduled"));
+    assert!(!p.path("all/08-lower.tile").exists());
     // what comes before it is there, whatever follows
     let left = p.fine(&dump("layout", "one"));
     assert!(p.read(left.trim()).contains("stage scheduled"));

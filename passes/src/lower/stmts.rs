@@ -17,7 +17,7 @@ impl Lower<'_, '_> {
         Ok(())
     }
 
-    fn inner(&mut self, block: &Block) -> Result<Block> {
+    pub fn inner(&mut self, block: &Block) -> Result<Block> {
         self.k.begin_block();
         self.block(block)?;
         self.k.end_block()
@@ -43,7 +43,7 @@ impl Lower<'_, '_> {
             StmtKind::Reducer { reducer } => self.declare_reducer(*reducer),
             StmtKind::Op { results, op } => self.op(results, op),
             StmtKind::If { cond, then, other } => {
-                let cond = self.agreed(*cond)?;
+                let cond = self.agreed(*cond, &[then, other])?;
                 let (then, other) = (self.inner(then)?, self.inner(other)?);
                 self.span = s.span;
                 self.emit(StmtKind::If { cond, then, other })
@@ -72,47 +72,6 @@ impl Lower<'_, '_> {
         }
     }
 
-    /// What the whole block goes by. An element of a tile is the same in all threads that hold it, which later passes
-    /// cannot see: a vote or one thread tells all.
-    fn agreed(&mut self, e: ExprId) -> Result<ExprId> {
-        let value = self.scalar(e)?;
-        if self.named || self.parallel || !self.picks(e) {
-            return Ok(value);
-        }
-        let op = match self.ty(value) == Type::BOOL {
-            true => Op::Vote { kind: VoteKind::Any, cond: value, team: Team::Block },
-            false => Op::Once { value },
-        };
-        let agreed = self.k.op(op, &["agreed"], self.span)?;
-        self.get(agreed[0])
-    }
-
-    fn picks(&self, e: ExprId) -> bool {
-        let body = self.k.body();
-        let mut found = matches!(body.exprs[e], Expr::Pick { .. });
-        body.exprs[e].operands(|o| found = found || self.picks(o));
-        found
-    }
-
-    fn while_loop(&mut self, cond: ExprId, body: &Block) -> Result<()> {
-        let span = self.span;
-        if self.named || self.parallel || !self.picks(cond) {
-            let cond = self.scalar(cond)?;
-            let body = self.inner(body)?;
-            self.span = span;
-            return self.emit(StmtKind::While { cond, body });
-        }
-        self.k.begin_block();
-        let agreed = self.agreed(cond)?;
-        let stop = self.expr(Expr::Unary(UnOp::Not, agreed))?;
-        self.when(Some(stop), |s| s.emit(StmtKind::Break))?;
-        self.block(body)?;
-        let body = self.k.end_block()?;
-        self.span = span;
-        let cond = self.k.constant_at(Elem::BOOL, 1, span)?;
-        self.emit(StmtKind::While { cond, body })
-    }
-
     /// Memory of each thread by itself.
     fn own(&self, mem: Mem) -> bool {
         matches!(mem, Mem::Buffer(b) if self.k.kernel().buffers[b].home == Home::Thread)
@@ -124,7 +83,8 @@ impl Lower<'_, '_> {
 
     fn for_loop(&mut self, s: &Stmt) -> Result<()> {
         let mut kind = s.kind.clone();
-        kind.replace_operands(|e| self.agreed(e))?;
+        let inside = s.kind.blocks();
+        kind.replace_operands(|e| self.agreed(e, &inside))?;
         let StmtKind::For { kind: run, body, .. } = &mut kind else { return Ok(()) };
         if let LoopKind::Pipelined { .. } = run {
             *run = LoopKind::Serial;
@@ -153,11 +113,24 @@ impl Lower<'_, '_> {
                 s.put(&storage, at, v)
             })?;
         } else {
-            let total = self.may_fail(value);
-            let bounds = if total { bounds.clone() } else { vec![Default::default(); axes.len()] };
+            // zero may be written first, unless the value asks what was there
+            let own = self.reads(value, l);
+            let checked = self.may_fail(value);
+            let bounds = if checked { bounds.clone() } else { vec![Default::default(); axes.len()] };
             self.nest(&axes, Inner::Unroll, &mut |s, at| {
                 match s.valid(&bounds, at)? {
                     // what is not valid is not computed with, where that could go wrong
+                    Some(ok) if own => {
+                        let then = s.block_of(|s| {
+                            let v = s.eval(value, at)?;
+                            s.put(&storage, at, v)
+                        })?;
+                        let other = s.block_of(|s| {
+                            let zero = s.k.constant_at(elem, 0, s.span)?;
+                            s.put(&storage, at, zero)
+                        })?;
+                        s.emit(StmtKind::If { cond: ok, then, other })
+                    }
                     Some(ok) => {
                         let zero = s.k.constant_at(elem, 0, s.span)?;
                         s.put(&storage, at, zero)?;

@@ -264,12 +264,10 @@ impl Rewrite for Clean {
             }
             return k.stmt_staged(s.kind, s.span, s.stage);
         }
-        if let StmtKind::For { segments, carry, body, .. } = &s.kind
+        // it stays, since the steps of queues in it are counted
+        if let StmtKind::For { segments, .. } = &s.kind
             && self.no_round(k, segments)
         {
-            if carry.is_empty() && self.gives_up(body) {
-                return Ok(());
-            }
             return k.stmt_staged(s.kind, s.span, s.stage);
         }
         if self.thorough

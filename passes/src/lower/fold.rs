@@ -80,7 +80,11 @@ impl Lower<'_, '_> {
         for &r in results {
             stores.push(self.storage(r)?);
         }
+        let checked = inputs.iter().any(|&e| self.may_fail(e));
         self.nest_open(&kept, Inner::Unroll, &mut |s, at, inside| {
+            // a line that is not valid is not computed with, where that could go wrong
+            let valid = if checked { s.valid(&kept_box, at)? } else { None };
+            let within = s.both(inside, valid)?;
             let place = |c: &Coord| {
                 let mut all = at.to_vec();
                 all.insert(axis, c.clone());
@@ -91,7 +95,7 @@ impl Lower<'_, '_> {
                 elems: &elems,
                 along: &along,
                 bound: bounds[axis],
-                within: inside,
+                within,
                 joins: false,
                 open,
             };

@@ -1,6 +1,7 @@
 //! Statements: control stays, scalars stay, tile statements go to their files.
 
 use super::Lower;
+use super::bounds::Bound;
 use super::nest::{Coord, Inner};
 use super::scan;
 use super::store::Storage;
@@ -102,51 +103,48 @@ impl Lower<'_, '_> {
         let bounds = self.box_of(value)?;
         let axes = storage.axes().to_vec();
         let elem = self.k.kernel().body.locals[l].ty.elem().unwrap_or(Elem::Index);
-        if matches!(storage, Storage::Shared { .. }) && self.reads(value, l) {
+        let own = self.reads(value, l);
+        if matches!(storage, Storage::Shared { .. }) && own {
             let temp = self.new_storage("next", elem, axes.clone(), false)?;
-            self.nest(&axes, Inner::Unroll, &mut |s, at| {
-                let v = s.eval(value, at)?;
-                s.put(&temp, at, v)
-            })?;
+            self.nest(&axes, Inner::Unroll, &mut |s, at| s.put_value(&temp, at, value, &bounds, false))?;
             self.nest(&axes, Inner::Unroll, &mut |s, at| {
                 let v = s.load(&temp, elem, at)?;
                 s.put(&storage, at, v)
             })?;
         } else {
-            // zero may be written first, unless the value asks what was there
-            let own = self.reads(value, l);
-            let checked = self.may_fail(value);
-            let bounds = if checked { bounds.clone() } else { vec![Default::default(); axes.len()] };
-            self.nest(&axes, Inner::Unroll, &mut |s, at| {
-                match s.valid(&bounds, at)? {
-                    // what is not valid is not computed with, where that could go wrong
-                    Some(ok) if own => {
-                        let then = s.block_of(|s| {
-                            let v = s.eval(value, at)?;
-                            s.put(&storage, at, v)
-                        })?;
-                        let other = s.block_of(|s| {
-                            let zero = s.k.constant_at(elem, 0, s.span)?;
-                            s.put(&storage, at, zero)
-                        })?;
-                        s.emit(StmtKind::If { cond: ok, then, other })
-                    }
-                    Some(ok) => {
-                        let zero = s.k.constant_at(elem, 0, s.span)?;
-                        s.put(&storage, at, zero)?;
-                        s.when(Some(ok), |s| {
-                            let v = s.eval(value, at)?;
-                            s.put(&storage, at, v)
-                        })
-                    }
-                    None => {
-                        let v = s.eval(value, at)?;
-                        s.put(&storage, at, v)
-                    }
-                }
-            })?;
+            self.nest(&axes, Inner::Unroll, &mut |s, at| s.put_value(&storage, at, value, &bounds, own))?;
         }
         self.set_box(l, bounds)
+    }
+
+    /// Writes an element of a value. What is not valid is zero, and not computed with, where that could go wrong; `own`
+    /// where the value asks for what was there.
+    pub fn put_value(
+        &mut self,
+        to: &Storage,
+        at: &[Coord],
+        value: ExprId,
+        bounds: &[Bound],
+        own: bool,
+    ) -> Result<()> {
+        let ok = if self.may_fail(value) { self.valid(bounds, at)? } else { None };
+        let Some(ok) = ok else {
+            let v = self.eval(value, at)?;
+            return self.put(to, at, v);
+        };
+        let elem = self.ty(value).elem().unwrap_or(Elem::Index);
+        let zero = self.k.constant_at(elem, 0, self.span)?;
+        let given = |s: &mut Self| {
+            let v = s.eval(value, at)?;
+            s.put(to, at, v)
+        };
+        if own {
+            let then = self.block_of(given)?;
+            let other = self.block_of(|s| s.put(to, at, zero))?;
+            return self.emit(StmtKind::If { cond: ok, then, other });
+        }
+        self.put(to, at, zero)?;
+        self.when(Some(ok), given)
     }
 
     fn reads(&self, e: ExprId, l: LocalId) -> bool {
@@ -157,7 +155,7 @@ impl Lower<'_, '_> {
     }
 
     /// Elements of no meaning may have no result: integer division, conversion to integers, indexing.
-    fn may_fail(&self, e: ExprId) -> bool {
+    pub fn may_fail(&self, e: ExprId) -> bool {
         let body = &self.k.kernel().body;
         let whole = |e: ExprId| body.type_of(e).elem().is_some_and(Elem::is_integer);
         let mut found = match &body.exprs[e] {
@@ -184,10 +182,7 @@ impl Lower<'_, '_> {
         let temp = match matches!(storage, Storage::Shared { .. }) && self.reads(value, l) {
             true => {
                 let temp = self.new_storage("next", elem, axes.clone(), false)?;
-                self.nest(&axes, Inner::Unroll, &mut |s, at| {
-                    let v = s.eval(value, at)?;
-                    s.put(&temp, at, v)
-                })?;
+                self.nest(&axes, Inner::Unroll, &mut |s, at| s.put_value(&temp, at, value, &bounds, false))?;
                 Some(temp)
             }
             false => None,

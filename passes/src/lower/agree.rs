@@ -130,7 +130,9 @@ fn meets(k: &Kernel, block: &Block) -> bool {
             | StmtKind::Update { local, .. }
             | StmtKind::Declare { local } => k.body.locals[*local].ty.is_tile(),
             StmtKind::Buffer { buffer } => k.buffers[*buffer].home != Home::Thread,
-            StmtKind::Store { .. } | StmtKind::If { .. } | StmtKind::For { .. } | StmtKind::While { .. } => false,
+            StmtKind::Store { .. } | StmtKind::If { .. } | StmtKind::For { .. } | StmtKind::While { .. } => {
+                false
+            }
             _ => true,
         };
     });

@@ -90,15 +90,8 @@ impl Lower<'_, '_> {
                 all.insert(axis, c.clone());
                 all
             };
-            let line = Line {
-                comb,
-                elems: &elems,
-                along: &along,
-                bound: bounds[axis],
-                within,
-                joins: false,
-                open,
-            };
+            let line =
+                Line { comb, elems: &elems, along: &along, bound: bounds[axis], within, joins: false, open };
             let values = s.fold_line(&line, &mut |s, c, _| s.eval_all(inputs, &place(c)))?;
             s.when(inside, |s| {
                 for ((store, v), &elem) in stores.iter().zip(values).zip(&elems) {

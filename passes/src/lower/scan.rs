@@ -69,7 +69,8 @@ impl Lower<'_, '_> {
             }
         }
         let checked = inputs.iter().any(|&e| self.may_fail(e)).then(|| bounds.clone());
-        let line = Line { kind, inputs, elems, fold, along, bound: bounds[kind.axis], checked, stores, totals };
+        let line =
+            Line { kind, inputs, elems, fold, along, bound: bounds[kind.axis], checked, stores, totals };
         let held = kept.clone();
         self.nest_open(&kept, Inner::Unroll, &mut |s, at, within| {
             s.scan_line(&line, &Here { kept: &held, at, within })

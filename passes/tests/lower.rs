@@ -135,6 +135,16 @@ fn control_that_differs_between_threads_is_not_agreed_on() {
     through(text, DType::I32);
 }
 
+#[test]
+fn slices_start_at_integers_of_any_type() {
+    for body in
+        ["x[i32(0), i32(2) +: 4]", "x[i64(n), i32(n) +: 4]", "x[n, i32(n) +: 4] / (a[i64(n), 0 +: 4] | 1)"]
+    {
+        let text = format!("for n in 0..1 {{ Y[i*8, j*16 +: 4] = {body} + 1 }}");
+        through(&kernel(&text), DType::I32);
+    }
+}
+
 /// Three loops that meet in pairs only: each axis gets its threads in a loop where the other one is not.
 #[test]
 fn axes_that_meet_late_have_threads_of_their_own() {

@@ -96,7 +96,7 @@ impl Lower<'_, '_> {
         Ok(w)
     }
 
-    fn subscript(&mut self, e: ExprId) -> Result<ExprId> {
+    pub fn subscript(&mut self, e: ExprId) -> Result<ExprId> {
         let e = self.scalar(e)?;
         self.converted(e, Elem::Index)
     }

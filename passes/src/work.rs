@@ -231,7 +231,7 @@ impl Count<'_> {
         let mut p = p.clone();
         // inner variables end where outer ones say
         for (var, ends) in self.ends.clone().into_iter().rev() {
-            let Some(f) = p.linear_in(Atom::Local(var)) else { return None };
+            let f = p.linear_in(Atom::Local(var))?;
             if f == 0 {
                 continue;
             }

@@ -40,10 +40,10 @@ impl Search<'_> {
         match &s.kind {
             StmtKind::Let { local, value }
             | StmtKind::Assign { local, value }
-            | StmtKind::Update { local, value, .. } => {
-                if self.assign.shared.contains(local) || self.hides(*value) {
-                    self.unseen.insert(*local);
-                }
+            | StmtKind::Update { local, value, .. }
+                if self.assign.shared.contains(local) || self.hides(*value) =>
+            {
+                self.unseen.insert(*local);
             }
             StmtKind::Op { results, op } => {
                 if let Op::Gemm { into, .. } = op {

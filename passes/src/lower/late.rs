@@ -102,7 +102,7 @@ impl Lower<'_, '_> {
                 }
                 Some(Share::Tile(share)) => {
                     let total = self.storage(late.total)?;
-                    self.nest_open(&share.axes().to_vec(), Inner::Unroll, &mut |s, at, inside| {
+                    self.nest_open(share.axes(), Inner::Unroll, &mut |s, at, inside| {
                         let mine = s.load(&share, late.elem, at)?;
                         let mine = s.var("part", mine)?;
                         let all = s.across(late.comb, &vec![mine], &over)?;

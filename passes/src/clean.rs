@@ -124,6 +124,16 @@ impl Clean {
         self.stmts(k, block)
     }
 
+    /// The loop's body never runs. What is known inside of it contradicts itself, so that anything would follow.
+    fn no_round(&mut self, k: &KernelBuilder, segments: &[Segment]) -> bool {
+        let (Some(first), Some(last)) = (segments.first(), segments.last()) else { return false };
+        let up = |s: &Segment| k.body().index_constant(s.step).is_some_and(|n| n > 0);
+        let forms = &mut self.facts.forms;
+        let (lo, hi) = (forms.of(k.body(), first.lo), forms.of(k.body(), last.hi));
+        let over = lo.zip(hi).and_then(|(lo, hi)| lo.plus(&hi, -1));
+        segments.iter().all(up) && over.is_some_and(|p| self.facts.at_least_zero(&p))
+    }
+
     fn single_round(&self, k: &Kernel, kind: &StmtKind) -> Option<ExprId> {
         let StmtKind::For { kind, named, segments, carry, body, .. } = kind else { return None };
         let [s] = &segments[..] else { return None };
@@ -245,7 +255,20 @@ impl Rewrite for Clean {
                 return self.splice(k, chosen);
             }
             // the condition as it was written, so that both sides count as possible
+            let never = if bits != 0 { other } else { then };
+            let kept = std::mem::take(never);
             *cond = written.unwrap_or(*cond);
+            self.rewrite_inside(k, &mut s)?;
+            if let StmtKind::If { then, other, .. } = &mut s.kind {
+                *(if bits != 0 { other } else { then }) = kept;
+            }
+            return k.stmt_staged(s.kind, s.span, s.stage);
+        }
+        // it stays, since the steps of queues in it are counted
+        if let StmtKind::For { segments, .. } = &s.kind
+            && self.no_round(k, segments)
+        {
+            return k.stmt_staged(s.kind, s.span, s.stage);
         }
         if self.thorough
             && let Some(lo) = self.single_round(k.kernel(), &s.kind)

@@ -65,6 +65,11 @@ impl Classes {
         self.strong[root] && self.crossing.iter().any(|&c| self.find(c) == root)
     }
 
+    /// The loops that a class is an axis of.
+    pub fn around(&self, n: Node) -> impl Iterator<Item = &Space> {
+        self.members[self.find(n)].iter().map(|&s| &self.spaces[s])
+    }
+
     fn node(&mut self, extent: u32) -> Node {
         let n = self.parent.len();
         self.parent.push(n);

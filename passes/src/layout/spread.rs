@@ -51,13 +51,23 @@ pub fn spread(classes: &Classes, threads: u32, facts: &Facts) -> HashMap<Node, A
                 let near = near.ilog2().max(left.saturating_sub(others));
                 want.min(near)
             };
-            let bits = free.drain(..take.min(left) as usize).collect();
+            let taken = beside(classes, &shares, root);
+            let open_to_it = free.iter().copied().filter(|b| taken >> b & 1 == 0);
+            let bits: Vec<u32> = open_to_it.take(take.min(left) as usize).collect();
+            free.retain(|b| !bits.contains(b));
             shares.insert(root, Share { bits, vector });
         }
     }
     let all = 0..classes.extent.len();
     let roots = all.filter(|&n| classes.find(n) == n);
     roots.map(|r| (r, axis(classes.extent[r], shares.get(&r)))).collect()
+}
+
+/// Bits of the classes that a class meets in any loop. Two that have theirs from loops of their own may meet in a third.
+fn beside(classes: &Classes, shares: &HashMap<Node, Share>, root: Node) -> u32 {
+    let met = classes.around(root).flat_map(|s| &s.axes).map(|&a| classes.find(a));
+    let bits = met.filter(|&r| r != root).filter_map(|r| shares.get(&r)).flat_map(|s| &s.bits);
+    bits.fold(0, |all, b| all | 1 << b)
 }
 
 /// Bits of threads that an axis can take.

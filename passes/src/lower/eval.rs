@@ -134,13 +134,17 @@ impl Lower<'_, '_> {
                 SliceAxis::Span { start, len } => {
                     next += 1;
                     let start = self.scalar_in(*start, memo)?;
+                    let start = self.converted(start, Elem::Index)?;
                     if *len == n && self.known(start) == Some(0) {
                         at[next - 1].clone()
                     } else {
                         Coord::free(self.add(start, at[next - 1].value)?)
                     }
                 }
-                SliceAxis::At(i) => Coord::free(self.scalar_in(*i, memo)?),
+                SliceAxis::At(i) => {
+                    let i = self.scalar_in(*i, memo)?;
+                    Coord::free(self.converted(i, Elem::Index)?)
+                }
             });
         }
         Ok(inner)

@@ -80,21 +80,18 @@ impl Lower<'_, '_> {
         for &r in results {
             stores.push(self.storage(r)?);
         }
+        let checked = inputs.iter().any(|&e| self.may_fail(e));
         self.nest_open(&kept, Inner::Unroll, &mut |s, at, inside| {
+            // a line that is not valid is not computed with, where that could go wrong
+            let valid = if checked { s.valid(&kept_box, at)? } else { None };
+            let within = s.both(inside, valid)?;
             let place = |c: &Coord| {
                 let mut all = at.to_vec();
                 all.insert(axis, c.clone());
                 all
             };
-            let line = Line {
-                comb,
-                elems: &elems,
-                along: &along,
-                bound: bounds[axis],
-                within: inside,
-                joins: false,
-                open,
-            };
+            let line =
+                Line { comb, elems: &elems, along: &along, bound: bounds[axis], within, joins: false, open };
             let values = s.fold_line(&line, &mut |s, c, _| s.eval_all(inputs, &place(c)))?;
             s.when(inside, |s| {
                 for ((store, v), &elem) in stores.iter().zip(values).zip(&elems) {

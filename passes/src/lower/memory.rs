@@ -96,7 +96,7 @@ impl Lower<'_, '_> {
         Ok(w)
     }
 
-    fn subscript(&mut self, e: ExprId) -> Result<ExprId> {
+    pub fn subscript(&mut self, e: ExprId) -> Result<ExprId> {
         let e = self.scalar(e)?;
         self.converted(e, Elem::Index)
     }
@@ -253,17 +253,16 @@ impl Lower<'_, '_> {
         // values first: the stores that follow are nothing but accesses; and what is written may be what was read
         let elem = self.ty(value).elem().unwrap_or(Elem::Index);
         let temp = self.new_storage("out", elem, axes.clone(), false)?;
-        self.nest(&axes, Inner::Unroll, &mut |s, at| {
-            let v = s.eval(value, at)?;
-            s.put(&temp, at, v)
-        })?;
+        self.nest(&axes, Inner::Unroll, &mut |s, at| s.put_value(&temp, at, value, &bounds, false))?;
         let inner = w.fast.map_or(Inner::Unroll, Inner::Vector);
         self.when(one, |s| {
             s.nest(&axes, inner, &mut |s, at| {
                 let ok = s.valid(&bounds, at)?;
-                let v = s.load(&temp, elem, at)?;
-                let index = s.index(&w, at)?;
-                s.when(ok, |s| s.emit(StmtKind::Store { mem: w.mem, index, value: v }))
+                s.when(ok, |s| {
+                    let v = s.load(&temp, elem, at)?;
+                    let index = s.index(&w, at)?;
+                    s.emit(StmtKind::Store { mem: w.mem, index, value: v })
+                })
             })
         })
     }

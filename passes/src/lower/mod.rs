@@ -8,9 +8,11 @@
 //! * [`eval`]: one element of a tile expression at a position.
 //! * [`bounds`]: valid boxes.
 //! * [`store`]: where a tile local lives and how an element is written.
+//! * [`agree`]: control that the block must agree on, since no later pass sees that it does.
 //! * [`late`]: sums that run over a loop's rounds, joined over threads once after it.
 //! * one file a family of ops: [`memory`], [`product`], [`fold`], [`scan`], [`reducer`], [`stmts`].
 
+mod agree;
 mod bounds;
 mod combine;
 mod eval;
@@ -35,16 +37,19 @@ use pantile_ir::codes;
 use pantile_ir::diag::{Diagnostic, Diagnostics};
 use pantile_ir::program::*;
 use pantile_ir::span::Span;
+use pantile_ir::verify::{KernelInfo, verify};
 use std::collections::{HashMap, HashSet};
 use store::Storage;
 
 pub fn run(program: Program, cx: &Cx) -> std::result::Result<Program, Diagnostics> {
     let combines = program.combines.clone();
+    let mut kernels = verify(&program, cx.arch)?.kernels.into_iter();
     pantile_ir::builder::rewrite(program, Stage::Threaded, |k, stmts| {
+        let info = kernels.next().unwrap_or_default();
         if is_threaded(k.kernel(), &stmts) {
             return stmts.into_iter().try_for_each(|s| k.stmt_staged(s.kind, s.span, s.stage));
         }
-        Lower::kernel(k, cx, &combines, stmts)
+        Lower::kernel(k, cx, (&combines, info), stmts)
     })
     .map_err(|d| Diagnostics::from_iter([d]))
 }
@@ -69,6 +74,9 @@ struct Lower<'b, 'c> {
     k: &'b mut KernelBuilder,
     combines: &'c pantile_ir::arena::Arena<Combine>,
     assign: Assignment,
+    /// What is known of the kernel as it was.
+    info: KernelInfo,
+    unseen: agree::Unseen,
     lanes: Lanes,
     store: HashMap<LocalId, Storage>,
     boxes: HashMap<LocalId, Vec<Bound>>,
@@ -96,13 +104,14 @@ impl<'b, 'c> Lower<'b, 'c> {
     fn kernel(
         k: &'b mut KernelBuilder,
         cx: &Cx,
-        combines: &'c pantile_ir::arena::Arena<Combine>,
+        (combines, info): (&'c pantile_ir::arena::Arena<Combine>, KernelInfo),
         stmts: Block,
     ) -> Result<()> {
         let named = k.kernel().threads.is_some();
         k.kernel_mut().stmts = stmts;
         let assign = assign(k.kernel(), cx);
         let ragged = bounds::ragged(k.kernel());
+        let unseen = agree::unseen(k.kernel(), &assign);
         let stmts = std::mem::take(&mut k.kernel_mut().stmts);
         let lanes = Lanes::make(k, &assign)?;
         let span = k.kernel().span;
@@ -110,6 +119,8 @@ impl<'b, 'c> Lower<'b, 'c> {
             k,
             combines,
             assign,
+            info,
+            unseen,
             lanes,
             store: HashMap::new(),
             boxes: HashMap::new(),

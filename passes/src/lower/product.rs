@@ -99,7 +99,11 @@ impl Lower<'_, '_> {
         let bounds = self.named_box(&format!("{name}_n"), bounds)?;
         let storage = self.new_storage(name, elem, axes.clone(), true)?;
         let zero = self.k.constant_at(elem, 0, self.span)?;
+        let checked = self.may_fail(e);
         self.nest(&axes, Inner::Unroll, &mut |s, at| {
+            if checked {
+                return s.put_value(&storage, at, e, &bounds, false);
+            }
             let ok = s.valid(&bounds, at)?;
             let v = s.eval(e, at)?;
             let v = match ok {

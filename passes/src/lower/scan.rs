@@ -25,6 +25,8 @@ struct Line<'a> {
     fold: Vec<Elem>,
     along: AxisLayout,
     bound: Bound,
+    /// What is valid, where the inputs must not be computed elsewhere.
+    checked: Option<Vec<Bound>>,
     stores: Vec<Storage>,
     /// Totals of the threads of a line, one buffer a part; the first index is the line's among those of a block.
     totals: Vec<BufferId>,
@@ -66,7 +68,9 @@ impl Lower<'_, '_> {
                 totals.push(self.buffer("totals", Home::Shared, e, [lines, threads][..].into())?);
             }
         }
-        let line = Line { kind, inputs, elems, fold, along, bound: bounds[kind.axis], stores, totals };
+        let checked = inputs.iter().any(|&e| self.may_fail(e)).then(|| bounds.clone());
+        let line =
+            Line { kind, inputs, elems, fold, along, bound: bounds[kind.axis], checked, stores, totals };
         let held = kept.clone();
         self.nest_open(&kept, Inner::Unroll, &mut |s, at, within| {
             s.scan_line(&line, &Here { kept: &held, at, within })
@@ -115,8 +119,8 @@ impl Lower<'_, '_> {
         let comb = line.kind.comb;
         let own = self.accumulators(comb, &line.fold)?;
         self.each_of(line, here, along, round, &mut |s, c| {
-            let v = s.eval_all(line.inputs, &s.place(line, here.at, c))?;
-            s.fold_scan(line, &own, &v, c)
+            let place = s.place(line, here.at, c);
+            s.fold_scan(line, &own, &place, c)
         })?;
         let before = self.accumulators(comb, &line.fold)?;
         for (&l, &c) in before.iter().zip(carry) {
@@ -131,12 +135,11 @@ impl Lower<'_, '_> {
         }
         self.each_of(line, here, along, round, &mut |s, c| {
             let place = s.place(line, here.at, c);
-            let v = s.eval_all(line.inputs, &place)?;
             if line.kind.exclusive {
                 s.put_scan(line, &before, &place)?;
-                return s.fold_scan(line, &before, &v, c);
+                return s.fold_scan(line, &before, &place, c);
             }
-            s.fold_scan(line, &before, &v, c)?;
+            s.fold_scan(line, &before, &place, c)?;
             s.put_scan(line, &before, &place)
         })
     }
@@ -189,9 +192,19 @@ impl Lower<'_, '_> {
         })
     }
 
-    fn fold_scan(&mut self, line: &Line, acc: &Parts, v: &[ExprId], c: &Coord) -> Result<()> {
-        let ok = self.inside(line.bound, c.value)?;
-        self.when(ok, |s| s.fold_in(line.kind.comb, &line.fold, acc, v))
+    fn fold_scan(&mut self, line: &Line, acc: &Parts, place: &[Coord], c: &Coord) -> Result<()> {
+        let fold = |s: &mut Self| {
+            let v = s.eval_all(line.inputs, place)?;
+            let ok = s.inside(line.bound, c.value)?;
+            s.when(ok, |s| s.fold_in(line.kind.comb, &line.fold, acc, &v))
+        };
+        match &line.checked {
+            Some(bounds) => {
+                let ok = self.valid(bounds, place)?;
+                self.when(ok, fold)
+            }
+            None => fold(self),
+        }
     }
 
     fn put_scan(&mut self, line: &Line, acc: &Parts, place: &[Coord]) -> Result<()> {

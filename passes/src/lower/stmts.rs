@@ -1,6 +1,7 @@
 //! Statements: control stays, scalars stay, tile statements go to their files.
 
 use super::Lower;
+use super::bounds::Bound;
 use super::nest::{Coord, Inner};
 use super::scan;
 use super::store::Storage;
@@ -17,7 +18,7 @@ impl Lower<'_, '_> {
         Ok(())
     }
 
-    fn inner(&mut self, block: &Block) -> Result<Block> {
+    pub fn inner(&mut self, block: &Block) -> Result<Block> {
         self.k.begin_block();
         self.block(block)?;
         self.k.end_block()
@@ -43,7 +44,7 @@ impl Lower<'_, '_> {
             StmtKind::Reducer { reducer } => self.declare_reducer(*reducer),
             StmtKind::Op { results, op } => self.op(results, op),
             StmtKind::If { cond, then, other } => {
-                let cond = self.agreed(*cond)?;
+                let cond = self.agreed(*cond, &[then, other])?;
                 let (then, other) = (self.inner(then)?, self.inner(other)?);
                 self.span = s.span;
                 self.emit(StmtKind::If { cond, then, other })
@@ -72,47 +73,6 @@ impl Lower<'_, '_> {
         }
     }
 
-    /// What the whole block goes by. An element of a tile is the same in all threads that hold it, which later passes
-    /// cannot see: a vote or one thread tells all.
-    fn agreed(&mut self, e: ExprId) -> Result<ExprId> {
-        let value = self.scalar(e)?;
-        if self.named || self.parallel || !self.picks(e) {
-            return Ok(value);
-        }
-        let op = match self.ty(value) == Type::BOOL {
-            true => Op::Vote { kind: VoteKind::Any, cond: value, team: Team::Block },
-            false => Op::Once { value },
-        };
-        let agreed = self.k.op(op, &["agreed"], self.span)?;
-        self.get(agreed[0])
-    }
-
-    fn picks(&self, e: ExprId) -> bool {
-        let body = self.k.body();
-        let mut found = matches!(body.exprs[e], Expr::Pick { .. });
-        body.exprs[e].operands(|o| found = found || self.picks(o));
-        found
-    }
-
-    fn while_loop(&mut self, cond: ExprId, body: &Block) -> Result<()> {
-        let span = self.span;
-        if self.named || self.parallel || !self.picks(cond) {
-            let cond = self.scalar(cond)?;
-            let body = self.inner(body)?;
-            self.span = span;
-            return self.emit(StmtKind::While { cond, body });
-        }
-        self.k.begin_block();
-        let agreed = self.agreed(cond)?;
-        let stop = self.expr(Expr::Unary(UnOp::Not, agreed))?;
-        self.when(Some(stop), |s| s.emit(StmtKind::Break))?;
-        self.block(body)?;
-        let body = self.k.end_block()?;
-        self.span = span;
-        let cond = self.k.constant_at(Elem::BOOL, 1, span)?;
-        self.emit(StmtKind::While { cond, body })
-    }
-
     /// Memory of each thread by itself.
     fn own(&self, mem: Mem) -> bool {
         matches!(mem, Mem::Buffer(b) if self.k.kernel().buffers[b].home == Home::Thread)
@@ -124,7 +84,8 @@ impl Lower<'_, '_> {
 
     fn for_loop(&mut self, s: &Stmt) -> Result<()> {
         let mut kind = s.kind.clone();
-        kind.replace_operands(|e| self.agreed(e))?;
+        let inside = s.kind.blocks();
+        kind.replace_operands(|e| self.agreed(e, &inside))?;
         let StmtKind::For { kind: run, body, .. } = &mut kind else { return Ok(()) };
         if let LoopKind::Pipelined { .. } = run {
             *run = LoopKind::Serial;
@@ -142,38 +103,48 @@ impl Lower<'_, '_> {
         let bounds = self.box_of(value)?;
         let axes = storage.axes().to_vec();
         let elem = self.k.kernel().body.locals[l].ty.elem().unwrap_or(Elem::Index);
-        if matches!(storage, Storage::Shared { .. }) && self.reads(value, l) {
+        let own = self.reads(value, l);
+        if matches!(storage, Storage::Shared { .. }) && own {
             let temp = self.new_storage("next", elem, axes.clone(), false)?;
-            self.nest(&axes, Inner::Unroll, &mut |s, at| {
-                let v = s.eval(value, at)?;
-                s.put(&temp, at, v)
-            })?;
+            self.nest(&axes, Inner::Unroll, &mut |s, at| s.put_value(&temp, at, value, &bounds, false))?;
             self.nest(&axes, Inner::Unroll, &mut |s, at| {
                 let v = s.load(&temp, elem, at)?;
                 s.put(&storage, at, v)
             })?;
         } else {
-            let total = self.may_fail(value);
-            let bounds = if total { bounds.clone() } else { vec![Default::default(); axes.len()] };
-            self.nest(&axes, Inner::Unroll, &mut |s, at| {
-                match s.valid(&bounds, at)? {
-                    // what is not valid is not computed with, where that could go wrong
-                    Some(ok) => {
-                        let zero = s.k.constant_at(elem, 0, s.span)?;
-                        s.put(&storage, at, zero)?;
-                        s.when(Some(ok), |s| {
-                            let v = s.eval(value, at)?;
-                            s.put(&storage, at, v)
-                        })
-                    }
-                    None => {
-                        let v = s.eval(value, at)?;
-                        s.put(&storage, at, v)
-                    }
-                }
-            })?;
+            self.nest(&axes, Inner::Unroll, &mut |s, at| s.put_value(&storage, at, value, &bounds, own))?;
         }
         self.set_box(l, bounds)
+    }
+
+    /// Writes an element of a value. What is not valid is zero, and not computed with, where that could go wrong; `own`
+    /// where the value asks for what was there.
+    pub fn put_value(
+        &mut self,
+        to: &Storage,
+        at: &[Coord],
+        value: ExprId,
+        bounds: &[Bound],
+        own: bool,
+    ) -> Result<()> {
+        let ok = if self.may_fail(value) { self.valid(bounds, at)? } else { None };
+        let Some(ok) = ok else {
+            let v = self.eval(value, at)?;
+            return self.put(to, at, v);
+        };
+        let elem = self.ty(value).elem().unwrap_or(Elem::Index);
+        let zero = self.k.constant_at(elem, 0, self.span)?;
+        let given = |s: &mut Self| {
+            let v = s.eval(value, at)?;
+            s.put(to, at, v)
+        };
+        if own {
+            let then = self.block_of(given)?;
+            let other = self.block_of(|s| s.put(to, at, zero))?;
+            return self.emit(StmtKind::If { cond: ok, then, other });
+        }
+        self.put(to, at, zero)?;
+        self.when(Some(ok), given)
     }
 
     fn reads(&self, e: ExprId, l: LocalId) -> bool {
@@ -184,7 +155,7 @@ impl Lower<'_, '_> {
     }
 
     /// Elements of no meaning may have no result: integer division, conversion to integers, indexing.
-    fn may_fail(&self, e: ExprId) -> bool {
+    pub fn may_fail(&self, e: ExprId) -> bool {
         let body = &self.k.kernel().body;
         let whole = |e: ExprId| body.type_of(e).elem().is_some_and(Elem::is_integer);
         let mut found = match &body.exprs[e] {
@@ -211,10 +182,7 @@ impl Lower<'_, '_> {
         let temp = match matches!(storage, Storage::Shared { .. }) && self.reads(value, l) {
             true => {
                 let temp = self.new_storage("next", elem, axes.clone(), false)?;
-                self.nest(&axes, Inner::Unroll, &mut |s, at| {
-                    let v = s.eval(value, at)?;
-                    s.put(&temp, at, v)
-                })?;
+                self.nest(&axes, Inner::Unroll, &mut |s, at| s.put_value(&temp, at, value, &bounds, false))?;
                 Some(temp)
             }
             false => None,

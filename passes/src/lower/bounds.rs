@@ -277,12 +277,12 @@ impl Lower<'_, '_> {
         for ((b, axis), &n) in inner.iter().zip(axes).zip(&whole) {
             match axis {
                 SliceAxis::At(i) => {
-                    let i = self.scalar(*i)?;
+                    let i = self.subscript(*i)?;
                     let inside = self.inside(*b, i)?;
                     alive = self.both(alive, inside)?;
                 }
                 SliceAxis::Span { start, len } => {
-                    let start = self.scalar(*start)?;
+                    let start = self.subscript(*start)?;
                     let (zero, most) = (self.int(0)?, self.int((*len).into())?);
                     if b.is_full() || (*len == n && self.known(start) == Some(0)) {
                         out.push(*b);

@@ -238,8 +238,7 @@ impl Taint<'_> {
             agreed &= matches!(kind, LoopKind::Serial | LoopKind::NoUnroll);
         }
         let skips = self.loops.last().is_some_and(|l| l.1) && matches!(s.kind, StmtKind::If { .. });
-        let votes = agreed
-            && (skips && s.kind.blocks().into_iter().any(jumps) || meets(k, s.kind.blocks()));
+        let votes = agreed && (skips && s.kind.blocks().into_iter().any(jumps) || meets(k, s.kind.blocks()));
         if votes {
             self.votes.insert(number);
         }

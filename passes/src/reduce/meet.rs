@@ -25,7 +25,7 @@ pub fn jumps(block: &Block) -> bool {
 
 struct Meeting<'k> {
     kernel: &'k Kernel,
-    /// Of tensors that are written somewhere: statements that touch them, and whether one of those writes.
+    /// Statements on one way through that touch a tensor, and whether any of all writes it.
     tensors: HashMap<ArgId, (u32, bool)>,
     found: bool,
 }
@@ -40,7 +40,18 @@ impl Meeting<'_> {
                 StmtKind::While { .. } => true,
                 _ => false,
             };
-            s.kind.blocks().into_iter().for_each(|b| self.block(b, again || steps));
+            // a thread takes one of two branches
+            let before = self.tensors.clone();
+            let mut all = before.clone();
+            for inner in s.kind.blocks() {
+                self.tensors.clone_from(&before);
+                self.block(inner, again || steps);
+                for (&arg, &(count, written)) in &self.tensors {
+                    let (n, w) = all.entry(arg).or_default();
+                    (*n, *w) = ((*n).max(count), *w || written);
+                }
+            }
+            self.tensors = all;
         }
     }
 

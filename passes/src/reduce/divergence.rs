@@ -201,7 +201,7 @@ impl Taint<'_> {
                 }
             }
             StmtKind::If { then, other, .. } => {
-                let inner = inner && !(!control && self.voted(k, number, s));
+                let inner = inner && (control || !self.voted(k, number, s));
                 self.block(k, then, inner);
                 self.block(k, other, inner);
             }
@@ -210,11 +210,11 @@ impl Taint<'_> {
                     self.mark(*var);
                     named.iter().for_each(|&l| self.mark(l));
                 }
-                let inner = inner && !(!control && self.voted(k, number, s));
+                let inner = inner && (control || !self.voted(k, number, s));
                 self.inside(k, number, body, inner);
             }
             StmtKind::While { body, .. } => {
-                let inner = inner && !(!control && self.voted(k, number, s));
+                let inner = inner && (control || !self.voted(k, number, s));
                 self.inside(k, number, body, inner);
             }
             StmtKind::Break | StmtKind::Continue if control => {

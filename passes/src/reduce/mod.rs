@@ -17,6 +17,7 @@ mod meet;
 mod predicate;
 mod shape;
 mod stage;
+mod votes;
 
 use crate::make::Make;
 use crate::pipeline::Cx;

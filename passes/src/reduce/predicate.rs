@@ -6,11 +6,15 @@
 //! clear masks. What a collective is given is evaluated where the mask holds. The verifier sees to it that whole teams
 //! take part, so nobody reads what threads outside of the mask give or get.
 //!
+//! Where the block agrees on the way, and only no longer shows it, nothing is taken apart: it votes. Masks would make one
+//! statement of all that stands inside, and no barrier could lie between what one thread writes and another reads.
+//!
 //! Refused: a loop over several ranges, or with a carried token, whose bounds differ between threads.
 
 use super::divergence::{Fact, facts};
 use super::partial;
 use super::shape::Widths;
+use super::votes::{positive, vote};
 use crate::make::Make;
 use pantile_ir::arena::Arena;
 use pantile_ir::builder::{Exprs, KernelBuilder, Result, rewrite};
@@ -39,7 +43,7 @@ pub fn run(program: Program, arch: &Arch, w: Widths) -> std::result::Result<Prog
 }
 
 /// Looks for the outermost statements that must be taken apart.
-struct Search<'a> {
+pub struct Search<'a> {
     combines: &'a Arena<Combine>,
     facts: Vec<Fact>,
     /// of the next statement
@@ -47,7 +51,7 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    fn block(&mut self, k: &mut KernelBuilder, stmts: Block) -> Result<()> {
+    pub fn block(&mut self, k: &mut KernelBuilder, stmts: Block) -> Result<()> {
         stmts.into_iter().try_for_each(|s| self.stmt(k, s))
     }
 
@@ -77,57 +81,10 @@ impl Search<'_> {
             .root(k, s)
     }
 
-    fn inner(&mut self, k: &mut KernelBuilder, block: Block) -> Result<Block> {
+    pub fn inner(&mut self, k: &mut KernelBuilder, block: Block) -> Result<Block> {
         k.begin_block();
         self.block(k, block)?;
         k.end_block()
-    }
-
-    /// A statement into which the whole block goes, by votes.
-    fn voted(&mut self, k: &mut KernelBuilder, s: Stmt) -> Result<()> {
-        let m = &mut Make { k, span: s.span };
-        match s.kind {
-            StmtKind::If { cond, then, other } => {
-                let cond = vote(m, "all", VoteKind::All, cond)?;
-                let (then, other) = (self.inner(m.k, then)?, self.inner(m.k, other)?);
-                m.k.stmt_staged(StmtKind::If { cond, then, other }, s.span, s.stage)
-            }
-            StmtKind::While { cond, body } => self.rounds(m, cond, |_| Ok(()), body),
-            StmtKind::For { var, segments, body, .. } => self.count(m, var, &segments[0], body),
-            kind => m.k.stmt_staged(kind, s.span, s.stage),
-        }
-    }
-
-    /// `body` after `begin` as long as the block votes for `cond`, asked after `begin`.
-    fn rounds(
-        &mut self,
-        m: &mut Make,
-        cond: ExprId,
-        begin: impl FnOnce(&mut Make) -> Result<()>,
-        body: Block,
-    ) -> Result<()> {
-        m.k.begin_block();
-        begin(m)?;
-        let go = vote(m, "all", VoteKind::All, cond)?;
-        let stop = m.expr(Expr::Unary(UnOp::Not, go))?;
-        m.when(stop, |m| m.stmt(StmtKind::Break))?;
-        self.block(m.k, body)?;
-        let body = m.k.end_block()?;
-        let cond = m.k.constant_at(Elem::BOOL, 1, m.span)?;
-        m.stmt(StmtKind::While { cond, body })
-    }
-
-    /// A loop over one range. The variable goes on at a round's begin, so that `continue` leaves nothing out.
-    fn count(&mut self, m: &mut Make, var: LocalId, seg: &Segment, body: Block) -> Result<()> {
-        let mut fixed = |name: &str, e| if m.known(e).is_some() { Ok(e) } else { m.let_(name, e) };
-        let (end, by) = (fixed("end", seg.hi)?, fixed("by", seg.step)?);
-        positive(m, by)?;
-        let before = m.sub(seg.lo, by)?;
-        m.k.place_local(var, |l| l.kind = LocalKind::Var)?;
-        m.stmt(StmtKind::Let { local: var, value: before })?;
-        let at = m.get(var)?;
-        let (next, inside) = (m.add(at, by)?, m.lt(at, end)?);
-        self.rounds(m, inside, |m| m.stmt(StmtKind::Assign { local: var, value: next }), body)
     }
 
     /// Whether all that is wrong lies in statements inside that the whole block reaches.
@@ -146,25 +103,6 @@ impl Search<'_> {
         }
         true
     }
-}
-
-/// What the block decides together.
-fn vote(m: &mut Make, name: &str, kind: VoteKind, cond: ExprId) -> Result<ExprId> {
-    let said = m.k.local(name, Type::BOOL, LocalKind::Let, m.span);
-    let op = Op::Vote { kind, cond, team: Team::Block };
-    m.stmt(StmtKind::Op { results: std::iter::once(said).collect(), op })?;
-    m.get(said)
-}
-
-/// Stops the kernel where a loop would not come to its end.
-fn positive(m: &mut Make, step: ExprId) -> Result<()> {
-    if m.known(step).is_some_and(|n| n > 0) {
-        return Ok(());
-    }
-    let zero = m.int(0)?;
-    let cond = m.lt(zero, step)?;
-    let message = "the step of a loop must be positive".to_owned();
-    m.stmt(StmtKind::Op { results: Default::default(), op: Op::Assert { cond, message } })
 }
 
 /// Statements in it, itself counted.

@@ -153,7 +153,7 @@ fn one(bench: &Bench, p: &Program, in_few_blocks: bool) -> Result<String, String
     let done = pipeline::run(made.program, &cx, |pass, program| {
         last = pantile_ir::print::print(program);
         verify(program, &bench.arch).inspect_err(|d| {
-            found = Some(format!("after {}: {}", pass.name, lines(d)));
+            found = Some(format!("after {}: {}\n{last}", pass.name, lines(d)));
         })?;
         let text = match interpret(bench, program, kernel, p) {
             Ok(have) => difference(&want, &have),

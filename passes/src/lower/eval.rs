@@ -133,18 +133,14 @@ impl Lower<'_, '_> {
             inner.push(match axis {
                 SliceAxis::Span { start, len } => {
                     next += 1;
-                    let start = self.scalar_in(*start, memo)?;
-                    let start = self.converted(start, Elem::Index)?;
+                    let start = self.subscript_in(*start, memo)?;
                     if *len == n && self.known(start) == Some(0) {
                         at[next - 1].clone()
                     } else {
                         Coord::free(self.add(start, at[next - 1].value)?)
                     }
                 }
-                SliceAxis::At(i) => {
-                    let i = self.scalar_in(*i, memo)?;
-                    Coord::free(self.converted(i, Elem::Index)?)
-                }
+                SliceAxis::At(i) => Coord::free(self.subscript_in(*i, memo)?),
             });
         }
         Ok(inner)
@@ -199,6 +195,16 @@ impl Lower<'_, '_> {
         Ok(new)
     }
 
+    /// A position that the text may give as any integer, as one that joins index arithmetic.
+    fn subscript_in(&mut self, e: ExprId, memo: &mut Memo) -> Result<ExprId> {
+        let e = self.scalar_in(e, memo)?;
+        self.converted(e, Elem::Index)
+    }
+
+    pub fn subscript(&mut self, e: ExprId) -> Result<ExprId> {
+        self.subscript_in(e, &mut Memo::default())
+    }
+
     /// An index: of a running `parallel` it is a position that the thread holds.
     fn position(&mut self, i: ExprId, memo: &mut Memo) -> Result<Coord> {
         if let Expr::Local(l) = self.k.kernel().body.exprs[i]
@@ -206,6 +212,6 @@ impl Lower<'_, '_> {
         {
             return Ok(c.clone());
         }
-        Ok(Coord::free(self.scalar_in(i, memo)?))
+        Ok(Coord::free(self.subscript_in(i, memo)?))
     }
 }

@@ -96,11 +96,6 @@ impl Lower<'_, '_> {
         Ok(w)
     }
 
-    pub fn subscript(&mut self, e: ExprId) -> Result<ExprId> {
-        let e = self.scalar(e)?;
-        self.converted(e, Elem::Index)
-    }
-
     /// Valid part of `start +: len limit m`.
     fn clip(
         &mut self,

@@ -66,8 +66,16 @@ fn is_threaded(k: &Kernel, stmts: &Block) -> bool {
             }
             _ => false,
         };
+        s.kind.operands(|e| tiles = tiles || holds_tile(&k.body, e));
     });
     !tiles
+}
+
+/// A tile may be without a name: what a fold reads, or what an element is taken of.
+fn holds_tile(body: &Body, e: ExprId) -> bool {
+    let mut found = body.type_of(e).is_tile();
+    body.exprs[e].operands(|o| found = found || holds_tile(body, o));
+    found
 }
 
 struct Lower<'b, 'c> {

@@ -5,10 +5,11 @@
 //! known to be uniform; it counts as control that differs between threads.
 
 use super::fold::Folder;
+use super::meet::{jumps, meets};
 use super::shape::{Widths, group};
 use crate::make::Make;
 use pantile_ir::arena::Arena;
-use pantile_ir::builder::{Exprs, KernelBuilder, Result};
+use pantile_ir::builder::{KernelBuilder, Result};
 use pantile_ir::program::*;
 use pantile_ir::verify::{KernelInfo, Level};
 use std::collections::HashSet;
@@ -20,7 +21,7 @@ pub struct Fact {
     pub need: Level,
     /// over which the control that leads here is uniform
     pub level: Level,
-    /// The whole block agrees on the condition, but only a vote still shows it.
+    /// The whole block agrees on what leads inside, but only a vote still shows it.
     pub vote: bool,
 }
 
@@ -38,15 +39,13 @@ pub fn facts(
     info: &KernelInfo,
     (combines, w): (&Arena<Combine>, Widths),
 ) -> Result<(Vec<Stmt>, Vec<Fact>)> {
-    let shared: HashSet<BufferId> =
-        k.kernel().buffers.iter().filter(|(_, b)| b.home != Home::Thread).map(|(b, _)| b).collect();
-    let mut taint = Taint { shared, info: Some(info), ..Taint::default() };
+    let mut taint = Taint { info: Some(info), ..Taint::default() };
     while {
         taint.changed = false;
         taint.levels.clear();
         taint.votes.clear();
         taint.loops.clear();
-        taint.block(k.body(), stmts, false);
+        taint.block(k.kernel(), stmts, false);
         taint.changed
     } {}
     let mut needs = Vec::new();
@@ -87,13 +86,13 @@ pub fn facts(
     Ok((out.taken, out.left))
 }
 
-enum Kind {
+pub enum Kind {
     Fold(Combiner, Args, Over),
     Buffer(BufferId),
     Needs(Level),
 }
 
-trait KindOfNeed {
+pub trait KindOfNeed {
     fn kind_of_need(&self) -> Kind;
 }
 
@@ -146,14 +145,14 @@ impl Take<'_> {
 #[derive(Default)]
 struct Taint<'a> {
     info: Option<&'a KernelInfo>,
-    shared: HashSet<BufferId>,
-    /// Branches whose condition a vote makes uniform.
+    /// Branches and loops into which a vote leads the whole block.
     votes: HashSet<usize>,
     locals: HashSet<LocalId>,
     buffers: HashSet<BufferId>,
     /// Loops that some threads leave, by the number of their statement.
     exits: HashSet<usize>,
-    loops: Vec<usize>,
+    /// The open loops, and whether threads meet in their steps.
+    loops: Vec<(usize, bool)>,
     /// Of each statement: whether the way there hangs on one.
     levels: Vec<bool>,
     changed: bool,
@@ -174,18 +173,18 @@ impl Taint<'_> {
         found
     }
 
-    fn block(&mut self, body: &Body, block: &Block, control: bool) {
+    fn block(&mut self, k: &Kernel, block: &Block, control: bool) {
         for s in block {
-            self.stmt(body, s, control);
+            self.stmt(k, s, control);
         }
     }
 
-    fn stmt(&mut self, body: &Body, s: &Stmt, control: bool) {
+    fn stmt(&mut self, k: &Kernel, s: &Stmt, control: bool) {
         let number = self.levels.len();
-        let control = control || self.loops.last().is_some_and(|l| self.exits.contains(l));
+        let control = control || self.loops.last().is_some_and(|(l, _)| self.exits.contains(l));
         self.levels.push(control);
         let mut inner = control;
-        s.kind.operands(|e| inner = inner || self.has(body, e));
+        s.kind.operands(|e| inner = inner || self.has(&k.body, e));
         match &s.kind {
             StmtKind::Let { local, .. } | StmtKind::Assign { local, .. } | StmtKind::Update { local, .. }
                 if inner =>
@@ -202,23 +201,24 @@ impl Taint<'_> {
                 }
             }
             StmtKind::If { then, other, .. } => {
-                if inner && !control && self.agreed(number, s) {
-                    self.votes.insert(number);
-                    inner = false;
-                }
-                self.block(body, then, inner);
-                self.block(body, other, inner);
+                let inner = inner && (control || !self.voted(k, number, s));
+                self.block(k, then, inner);
+                self.block(k, other, inner);
             }
-            StmtKind::For { var, named, body: inside, .. } => {
+            StmtKind::For { var, named, body, .. } => {
                 if inner {
                     self.mark(*var);
                     named.iter().for_each(|&l| self.mark(l));
                 }
-                self.inside(body, number, inside, inner);
+                let inner = inner && (control || !self.voted(k, number, s));
+                self.inside(k, number, body, inner);
             }
-            StmtKind::While { body: inside, .. } => self.inside(body, number, inside, inner),
+            StmtKind::While { body, .. } => {
+                let inner = inner && (control || !self.voted(k, number, s));
+                self.inside(k, number, body, inner);
+            }
             StmtKind::Break | StmtKind::Continue if control => {
-                if let Some(&l) = self.loops.last() {
+                if let Some(&(l, _)) = self.loops.last() {
                     self.changed |= self.exits.insert(l);
                 }
             }
@@ -226,30 +226,28 @@ impl Taint<'_> {
         }
     }
 
-    /// Whether the whole block takes the same side of a branch in which threads meet.
-    fn agreed(&self, number: usize, s: &Stmt) -> bool {
+    /// Whether the whole block goes the same way into a statement where threads meet inside, or in what a jump in it
+    /// leaves out; if so, notes it.
+    fn voted(&mut self, k: &Kernel, number: usize, s: &Stmt) -> bool {
         let Some(info) = self.info else { return false };
-        let StmtKind::If { cond, .. } = &s.kind else { return false };
         let block = |l: Option<Level>| l.is_some_and(|l| l >= Level::Block);
-        let mut meets = false;
-        for b in s.kind.blocks() {
-            walk(b, &mut |s| {
-                meets |= match &s.kind {
-                    StmtKind::Store { mem: Mem::Buffer(b), .. } | StmtKind::Buffer { buffer: b } => {
-                        self.shared.contains(b)
-                    }
-                    _ => !matches!(s.kind_of_need(), Kind::Needs(Level::Thread) | Kind::Buffer(_)),
-                };
-            });
+        let mut agreed = block(info.stmts.get(number).map(|u| u.level));
+        s.kind.operands(|e| agreed &= block(info.exprs.get(e.index()).map(|u| u.level)));
+        if let StmtKind::For { kind, named, segments, carry, .. } = &s.kind {
+            agreed &= segments.len() == 1 && named.is_empty() && carry.is_empty();
+            agreed &= matches!(kind, LoopKind::Serial | LoopKind::NoUnroll);
         }
-        meets
-            && block(info.stmts.get(number).map(|u| u.level))
-            && block(info.exprs.get(cond.index()).map(|u| u.level))
+        let skips = self.loops.last().is_some_and(|l| l.1) && matches!(s.kind, StmtKind::If { .. });
+        let votes = agreed && (skips && s.kind.blocks().into_iter().any(jumps) || meets(k, s.kind.blocks()));
+        if votes {
+            self.votes.insert(number);
+        }
+        votes
     }
 
-    fn inside(&mut self, body: &Body, number: usize, block: &Block, control: bool) {
-        self.loops.push(number);
-        self.block(body, block, control);
+    fn inside(&mut self, k: &Kernel, number: usize, block: &Block, control: bool) {
+        self.loops.push((number, meets(k, [block])));
+        self.block(k, block, control);
         self.loops.pop();
     }
 }

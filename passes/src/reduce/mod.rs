@@ -13,9 +13,11 @@ mod axes;
 mod divergence;
 mod fold;
 mod lanes;
+mod meet;
 mod predicate;
 mod shape;
 mod stage;
+mod votes;
 
 use crate::make::Make;
 use crate::pipeline::Cx;
@@ -31,6 +33,7 @@ use pantile_ir::target::Arch;
 use pantile_ir::verify::{KernelInfo, Level, Uniformity, verify};
 use shape::{Group, Method, Widths, group};
 use stage::Staging;
+use std::collections::HashSet;
 
 pub fn run(program: Program, cx: &Cx) -> std::result::Result<Program, Diagnostics> {
     let program = axes::run(program);
@@ -50,6 +53,7 @@ pub fn run(program: Program, cx: &Cx) -> std::result::Result<Program, Diagnostic
             staging: Staging::default(),
             sites: 0,
             loops: Vec::new(),
+            read_once: HashSet::new(),
         }
         .kernel(k, stmts)
     });
@@ -75,6 +79,8 @@ struct Reduce<'a> {
     sites: u64,
     /// The open loops: the variable where it counts by one, and whether an odd number of staged folds stands inside.
     loops: Vec<(Option<LocalId>, bool)>,
+    /// What `once` reads: of these the first thread's value alone counts.
+    read_once: HashSet<LocalId>,
 }
 
 /// A statement to be replaced.
@@ -93,6 +99,8 @@ impl Rewrite for Reduce<'_> {
             StmtKind::Op { results, op: Op::AllReduce { comb, inputs, over } } => {
                 self.reduce(k, *comb, inputs, over, &Site { results, control, span })
             }
+            // only the thread that evaluates may have given it a value, which the text no longer shows
+            StmtKind::Declare { local } if self.read_once.contains(local) => self.zero(k, *local, span),
             StmtKind::Op { results, op: Op::Once { value } } => {
                 self.once(k, *value, &Site { results, control, span })
             }
@@ -120,12 +128,34 @@ fn sites(block: &Block) -> usize {
     n
 }
 
+/// The names in an expression.
+fn names(body: &Body, e: ExprId, into: &mut HashSet<LocalId>) {
+    if let Expr::Local(l) = body.exprs[e] {
+        into.insert(l);
+    }
+    body.exprs[e].operands(|o| names(body, o, into));
+}
+
 impl Reduce<'_> {
     fn kernel(mut self, k: &mut KernelBuilder, stmts: Block) -> Result<()> {
+        walk(&stmts, &mut |s| {
+            if let StmtKind::Op { op: Op::Once { value }, .. } = &s.kind {
+                names(k.body(), *value, &mut self.read_once);
+            }
+        });
         let body = self.block(k, stmts)?;
         let span = k.kernel().span;
         self.staging.declare(&mut Make { k, span }, span)?;
         body.into_iter().try_for_each(|s| k.stmt_staged(s.kind, s.span, s.stage))
+    }
+
+    /// The declaration with a value.
+    fn zero(&self, k: &mut KernelBuilder, local: LocalId, span: Span) -> Result<()> {
+        let Some(elem) = k.body().locals[local].ty.elem() else {
+            return k.stmt(StmtKind::Declare { local }, span);
+        };
+        let value = k.constant_at(elem, 0, span)?;
+        k.stmt(StmtKind::Let { local, value }, span)
     }
 
     fn inside(&mut self, k: &mut KernelBuilder, stmt: Stmt, around: (Option<LocalId>, bool)) -> Result<()> {

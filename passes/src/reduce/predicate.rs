@@ -6,11 +6,15 @@
 //! clear masks. What a collective is given is evaluated where the mask holds. The verifier sees to it that whole teams
 //! take part, so nobody reads what threads outside of the mask give or get.
 //!
+//! Where the block agrees on the way, and only no longer shows it, nothing is taken apart: it votes. Masks would make one
+//! statement of all that stands inside, and no barrier could lie between what one thread writes and another reads.
+//!
 //! Refused: a loop over several ranges, or with a carried token, whose bounds differ between threads.
 
 use super::divergence::{Fact, facts};
 use super::partial;
 use super::shape::Widths;
+use super::votes::{positive, vote};
 use crate::make::Make;
 use pantile_ir::arena::Arena;
 use pantile_ir::builder::{Exprs, KernelBuilder, Result, rewrite};
@@ -39,7 +43,7 @@ pub fn run(program: Program, arch: &Arch, w: Widths) -> std::result::Result<Prog
 }
 
 /// Looks for the outermost statements that must be taken apart.
-struct Search<'a> {
+pub struct Search<'a> {
     combines: &'a Arena<Combine>,
     facts: Vec<Fact>,
     /// of the next statement
@@ -47,7 +51,7 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    fn block(&mut self, k: &mut KernelBuilder, stmts: Block) -> Result<()> {
+    pub fn block(&mut self, k: &mut KernelBuilder, stmts: Block) -> Result<()> {
         stmts.into_iter().try_for_each(|s| self.stmt(k, s))
     }
 
@@ -64,24 +68,23 @@ impl Search<'_> {
         }
         if self.deeper(number, &mut s) {
             self.number += 1;
-            if let (true, StmtKind::If { cond, .. }) = (self.facts[number].vote, &mut s.kind) {
-                let m = &mut Make { k, span: s.span };
-                let all = m.k.local("all", Type::BOOL, LocalKind::Let, s.span);
-                let op = Op::Vote { kind: VoteKind::All, cond: *cond, team: Team::Block };
-                m.stmt(StmtKind::Op { results: std::iter::once(all).collect(), op })?;
-                *cond = m.get(all)?;
+            if self.facts[number].vote {
+                return self.voted(k, s);
             }
             for block in s.kind.blocks_mut() {
-                let old = std::mem::take(block);
-                k.begin_block();
-                self.block(k, old)?;
-                *block = k.end_block()?;
+                *block = self.inner(k, std::mem::take(block))?;
             }
             return k.stmt_staged(s.kind, s.span, s.stage);
         }
         self.number += size(&s);
         Apart { combines: self.combines, locals: Vec::new(), buffers: Vec::new(), masks: Vec::new() }
             .root(k, s)
+    }
+
+    pub fn inner(&mut self, k: &mut KernelBuilder, block: Block) -> Result<Block> {
+        k.begin_block();
+        self.block(k, block)?;
+        k.end_block()
     }
 
     /// Whether all that is wrong lies in statements inside that the whole block reaches.
@@ -339,11 +342,7 @@ impl Apart<'_> {
                 m.stmt(StmtKind::Assign { local, value })?;
             }
             if m.known(seg.step).is_none_or(|n| n <= 0) {
-                let zero = m.int(0)?;
-                let cond = m.lt(zero, by_)?;
-                let message = "the step of a loop must be positive".to_owned();
-                let op = Op::Assert { cond, message };
-                m.stmt(StmtKind::Op { results: Default::default(), op })?;
+                positive(m, by_)?;
             }
             m.stmt(StmtKind::Assign { local: runs.live, value: inside })
         })?;
@@ -366,11 +365,8 @@ impl Apart<'_> {
         ask: impl Fn(&mut Make) -> Result<()>,
     ) -> Result<()> {
         let any = |m: &mut Make| {
-            let cond = m.get(r.live)?;
-            let some = m.k.local("any", Type::BOOL, LocalKind::Let, m.span);
-            let op = Op::Vote { kind: VoteKind::Any, cond, team: Team::Block };
-            m.stmt(StmtKind::Op { results: std::iter::once(some).collect(), op })?;
-            let value = m.get(some)?;
+            let live = m.get(r.live)?;
+            let value = vote(m, "any", VoteKind::Any, live)?;
             m.stmt(StmtKind::Assign { local: r.go, value })
         };
         any(m)?;

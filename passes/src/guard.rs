@@ -22,9 +22,11 @@ use std::collections::{HashMap, HashSet};
 
 /// Statements of a body that may be written twice.
 const SMALL: usize = 200;
-/// A kernel's weight up to which any loop may be split; above it, only loops that hold no other one but repeated code:
-/// compilers of vendors take time by the statement, and there a compare costs most.
+/// A kernel's weight up to which any loop may be split: compilers of vendors take time by the statement. Above it only
+/// loops that hold no other one but repeated code, where a compare costs most.
 const LIGHT: usize = 400;
+/// Its weight up to which those are split that are not the innermost steps of a product.
+const HEAVY: usize = 900;
 
 pub fn run(program: Program, _: &Cx) -> std::result::Result<Program, Diagnostics> {
     let stage = program.stage;
@@ -37,11 +39,13 @@ pub fn run(program: Program, _: &Cx) -> std::result::Result<Program, Diagnostics
             uniform: k.kernel().grid.locals.iter().copied().collect(),
             done: HashSet::new(),
             divergent: false,
+            weight: 0,
             light: true,
         };
         // guards that hold at their place are gone before the loops are looked at
         let stmts = Clean::of(k.kernel(), true).block(k, stmts)?;
-        guard.light = weight(k.body(), &stmts) <= LIGHT;
+        guard.weight = weight(k.body(), &stmts);
+        guard.light = guard.weight <= LIGHT;
         guard.stmts(k, stmts)
     });
     made.map_err(|d| std::iter::once(d).collect())
@@ -55,6 +59,8 @@ struct Guard {
     done: HashSet<LocalId>,
     /// Only some threads of a block may come by.
     divergent: bool,
+    /// Of the kernel, with the copies that were made.
+    weight: usize,
     /// Loops around loops may be split.
     light: bool,
 }
@@ -109,7 +115,15 @@ impl Guard {
                 _ => {}
             }
             // what stands beside a test of dims is not there in rounds that are steady
-            let taken = if matches!(s.kind, StmtKind::If { cond, .. } if of_dims(k.body(), cond)) { 1 } else { 2 };
+            let asks = match s.kind {
+                StmtKind::If { cond, .. } => {
+                    let mut tests = Vec::new();
+                    conjuncts(k.body(), cond, &mut tests);
+                    tests.into_iter().any(|t| of_dims(k.body(), t))
+                }
+                _ => false,
+            };
+            let taken = if asks { 1 } else { 2 };
             for block in s.kind.blocks().into_iter().take(taken) {
                 self.sites(k, block, inner, out)?;
             }
@@ -228,7 +242,9 @@ impl Guard {
         if !one || !plain || size > SMALL || !self.of_block(&lo) || !self.of_block(&hi) {
             return Ok(());
         }
-        if !self.light && holds_loops(body) {
+        let more = weight(k.body(), body);
+        let step = *kind == LoopKind::NoUnroll;
+        if !self.light && (holds_loops(body) || (!step && self.weight + more > HEAVY)) {
             return Ok(());
         }
         let (lo_e, hi_e, step) = (range.lo, range.hi, range.step);
@@ -273,6 +289,7 @@ impl Guard {
             self.uniform.insert(border);
             k.get_at(border, s.span)?
         };
+        self.weight += more;
         let name = k.local("steady", Type::BOOL, LocalKind::Loop, s.span);
         self.done.insert(name);
         let flag = k.get_at(name, s.span)?;

@@ -36,9 +36,13 @@ fn inner(s: &S) -> Vec<&[S]> {
 /// Rounds of a loop that is repeated.
 fn rounds(s: &S) -> u64 {
     match s {
-        S::For { hint: Some(hint), lo: C::Int(lo, _), cond: C::Binary("<", _, hi), step: C::Int(by, _), .. }
-            if *hint != KEEP =>
-        {
+        S::For {
+            hint: Some(hint),
+            lo: C::Int(lo, _),
+            cond: C::Binary("<", _, hi),
+            step: C::Int(by, _),
+            ..
+        } if *hint != KEEP => {
             let C::Int(hi, _) = **hi else { return 1 };
             u64::try_from((hi - lo + by - 1).checked_div(*by).unwrap_or(1)).unwrap_or(1)
         }

@@ -57,8 +57,7 @@ impl Lower<'_, '_> {
         }
         // outside of its box nobody looks at a new sum
         let all_new = matches!(init, Init::Overwrite);
-        let rows_and_columns =
-            if all_new { [Bound::default(); 2] } else { [a.bounds[0], b.bounds[1]] };
+        let rows_and_columns = if all_new { [Bound::default(); 2] } else { [a.bounds[0], b.bounds[1]] };
         self.outer(&a, &b, (&acc, &axes), elem, rows_and_columns)
     }
 

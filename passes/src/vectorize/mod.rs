@@ -6,9 +6,9 @@
 //! its other side has guarded single accesses, or none where the test decides for all lanes alike.
 //!
 //! Where rows would be aligned if a dim were a multiple of the width, the outermost small loop around the access is there
-//! twice, under a test of the dims; in a kernel that is large already, only the outermost loop of a fixed count, which
-//! holds little but the access. Base addresses are taken to be aligned (see `Tensor::base_align`). Nothing here reorders
-//! float arithmetic.
+//! twice, under a test of the dims; in a kernel that is large already, only the loop of a fixed count around a read, and
+//! stores test dims with what else they test. Base addresses are taken to be aligned (see `Tensor::base_align`). Nothing
+//! here reorders float arithmetic.
 
 mod fit;
 mod lanes;
@@ -85,6 +85,11 @@ impl Vectorize {
         fit(&self.widths, &mut self.facts, k, at, lanes, ask)
     }
 
+    /// Stores test dims themselves, with what else they test.
+    fn asks(&self) -> bool {
+        !self.light && self.versions == Versions::Open
+    }
+
     /// Dims that would make accesses of a statement wide if they were multiples of these numbers.
     fn wanted(&mut self, k: &Kernel, s: &Stmt, out: &mut BTreeMap<DimId, i64>) {
         let mark = self.facts.mark();
@@ -98,7 +103,7 @@ impl Vectorize {
             }
             StmtKind::For { var, segments, body, .. } => {
                 if let Some(lanes) = lanes_of(k, &s.kind) {
-                    for (mem, index) in lanes::touched(k, &s.kind) {
+                    for (mem, index) in lanes::touched(k, &s.kind, self.light) {
                         let better = self.fit(k, (mem, &index), lanes, true).filter(|f| !f.dims.is_empty());
                         for (d, n) in better.map(|f| f.dims).unwrap_or_default() {
                             let old = out.get(&d).copied().unwrap_or(1);
@@ -135,15 +140,7 @@ impl Vectorize {
         if dims.is_empty() {
             return Ok(false);
         }
-        let mut cond = None;
-        for (&d, &n) in &dims {
-            let dim = k.expr(Expr::Dim(d), s.span)?;
-            let (n, zero) = (index(k, n, s.span)?, index(k, 0, s.span)?);
-            let rest = k.expr(Expr::Binary(BinOp::Rem, dim, n), s.span)?;
-            let whole = k.expr(Expr::Binary(BinOp::Eq, rest, zero), s.span)?;
-            cond = Some(both(k, cond, whole, s.span)?);
-        }
-        let Some(cond) = cond else { return Ok(false) };
+        let Some(cond) = multiples(k, &dims, s.span)? else { return Ok(false) };
         let copy = Copies::default().stmt(k, s)?;
         self.versions = Versions::Decided;
         let mark = self.facts.mark();
@@ -210,6 +207,19 @@ impl Rewrite for Vectorize {
 
 fn index(k: &mut KernelBuilder, n: i64, span: Span) -> Result<ExprId> {
     k.constant_at(Elem::Index, n as u64, span)
+}
+
+/// The condition that dims are multiples of these numbers.
+fn multiples(k: &mut KernelBuilder, dims: &BTreeMap<DimId, i64>, span: Span) -> Result<Option<ExprId>> {
+    let mut cond = None;
+    for (&d, &n) in dims {
+        let dim = k.expr(Expr::Dim(d), span)?;
+        let (n, zero) = (index(k, n, span)?, index(k, 0, span)?);
+        let rest = k.expr(Expr::Binary(BinOp::Rem, dim, n), span)?;
+        let whole = k.expr(Expr::Binary(BinOp::Eq, rest, zero), span)?;
+        cond = Some(both(k, cond, whole, span)?);
+    }
+    Ok(cond)
 }
 
 fn both(k: &mut KernelBuilder, a: Option<ExprId>, b: ExprId, span: Span) -> Result<ExprId> {

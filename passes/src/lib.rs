@@ -19,4 +19,4 @@ pub mod simplify;
 pub mod tidy;
 pub mod vectorize;
 pub mod verify_order;
-pub mod weight;
+mod weight;

@@ -111,3 +111,47 @@ fn holds(c: &C, wanted: &dyn Fn(&C) -> bool) -> bool {
             C::Choice(a, b, d) => any(&[a, b, d]),
         }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clike::tree::Ty;
+
+    fn add(to: C) -> S {
+        S::Assign { op: "+=", to, value: C::int(1) }
+    }
+
+    fn count(hint: Option<&'static str>, var: &str, n: i64, body: Vec<S>) -> S {
+        let cond = C::binary("<", C::name(var), C::int(n));
+        S::For { hint, ty: Ty::I32, var: var.into(), lo: C::int(0), cond, step: C::int(1), body }
+    }
+
+    fn hint(s: &S) -> Option<&'static str> {
+        let S::For { hint, .. } = s else { return None };
+        *hint
+    }
+
+    #[test]
+    fn large_loops_and_repeated_ones_are_kept() {
+        let small = || count(None, "i", 4, vec![add(C::name("x"))]);
+        let many = count(Some("#pragma unroll"), "u", 32, vec![add(C::name("x"))]);
+        let around = |n| count(Some("#pragma unroll"), "u", n, vec![small()]);
+        let mut list = [small(), count(None, "k", 4, vec![many]), around(8), around(2)];
+        mark(&mut list);
+        let inside = |s: &S| inner(s).first().and_then(|b| b.first()).and_then(hint);
+        assert_eq!(
+            list.each_ref().map(hint),
+            [None, Some(KEEP), Some("#pragma unroll"), Some("#pragma unroll")]
+        );
+        assert_eq!((inside(&list[2]), inside(&list[3])), (Some(KEEP), None));
+    }
+
+    #[test]
+    fn a_loop_over_the_threads_array_stays_free() {
+        let place = C::index(C::name("a"), C::name("i"));
+        let walk = count(None, "i", 64, vec![add(place); 32]);
+        let mut list = [S::Array { ty: Ty::F32, name: "a".into(), len: 64, align: 4 }, walk];
+        mark(&mut list);
+        assert_eq!(hint(&list[1]), None);
+    }
+}

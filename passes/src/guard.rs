@@ -12,6 +12,7 @@ use crate::copies::Copies;
 use crate::pipeline::Cx;
 use crate::ranges::{Facts, Inside, comparison, constant_ranges};
 use crate::vectorize::holds;
+use crate::weight::weight;
 use pantile_ir::builder::{Exprs, KernelBuilder, Result, Rewrite, rewrite};
 use pantile_ir::diag::Diagnostics;
 use pantile_ir::program::*;
@@ -21,6 +22,11 @@ use std::collections::{HashMap, HashSet};
 
 /// Statements of a body that may be written twice.
 const SMALL: usize = 200;
+/// A kernel's weight up to which any loop may be split: compilers of vendors take time by the statement. Above it only
+/// loops that hold no other one but repeated code, where a compare costs most.
+const LIGHT: usize = 400;
+/// Its weight up to which those are split that are not the innermost steps of a product.
+const HEAVY: usize = 900;
 
 /// Nested `min` and `max` in one test.
 const ENDS: u32 = 8;
@@ -36,9 +42,13 @@ pub fn run(program: Program, _: &Cx) -> std::result::Result<Program, Diagnostics
             uniform: k.kernel().grid.locals.iter().copied().collect(),
             done: HashSet::new(),
             divergent: false,
+            weight: 0,
+            light: true,
         };
         // guards that hold at their place are gone before the loops are looked at
         let stmts = Clean::of(k.kernel(), true).block(k, stmts)?;
+        guard.weight = weight(k.body(), &stmts);
+        guard.light = guard.weight <= LIGHT;
         guard.stmts(k, stmts)
     });
     made.map_err(|d| std::iter::once(d).collect())
@@ -52,6 +62,10 @@ struct Guard {
     done: HashSet<LocalId>,
     /// Only some threads of a block may come by.
     divergent: bool,
+    /// Of the kernel, with the copies that were made.
+    weight: usize,
+    /// Loops around loops may be split.
+    light: bool,
 }
 
 /// Something in a loop's body that needs tests.
@@ -67,6 +81,8 @@ struct Steady {
     before: Vec<Poly>,
     /// Each must be at least 0, or no round is steady.
     always: Vec<Poly>,
+    /// Tests of dims: each must hold, or no round is steady.
+    dims: Vec<ExprId>,
 }
 
 impl Guard {
@@ -101,7 +117,17 @@ impl Guard {
                 }
                 _ => {}
             }
-            for block in s.kind.blocks() {
+            // what stands beside a test of dims is not there in rounds that are steady
+            let asks = match s.kind {
+                StmtKind::If { cond, .. } => {
+                    let mut tests = Vec::new();
+                    conjuncts(k.body(), cond, &mut tests);
+                    tests.into_iter().any(|t| of_dims(k.body(), t))
+                }
+                _ => false,
+            };
+            let taken = if asks { 1 } else { 2 };
+            for block in s.kind.blocks().into_iter().take(taken) {
                 self.sites(k, block, inner, out)?;
             }
             self.facts.release(mark);
@@ -149,6 +175,10 @@ impl Guard {
         let mut out = Steady::default();
         for &test in &site.tests {
             if self.facts.decide(body, test) == Some(true) {
+                continue;
+            }
+            if of_dims(body, test) {
+                out.dims.push(test);
                 continue;
             }
             let Expr::Binary(op, a, b) = body.exprs[test] else { return None };
@@ -254,16 +284,23 @@ impl Guard {
         if !one || !plain || size > SMALL || !self.of_block(&lo) || !self.of_block(&hi) {
             return Ok(());
         }
+        let more = weight(k.body(), body);
+        let step = *kind == LoopKind::NoUnroll;
+        if !self.light && (holds_loops(body) || (!step && self.weight + more > HEAVY)) {
+            return Ok(());
+        }
         let (lo_e, hi_e, step) = (range.lo, range.hi, range.step);
         let mark = self.facts.mark();
         self.facts.enter_loop(k.body(), *var, segments);
         let (mut inner, mut sites) = (constant_ranges(k.kernel()), Vec::new());
         self.sites(k, body, &mut inner, &mut sites)?;
         let mut steady = Steady::default();
-        let mut settled = Vec::new();
+        let (mut settled, mut moves) = (Vec::new(), false);
         for site in sites {
             if let Some(needs) = self.needs(k, &site, *var, &inner) {
-                let any = !needs.before.is_empty() || !needs.always.is_empty();
+                let bounded = !needs.before.is_empty() || !needs.always.is_empty();
+                let any = bounded || !needs.dims.is_empty();
+                moves |= bounded;
                 for (list, more) in [(&mut steady.before, needs.before), (&mut steady.always, needs.always)] {
                     for p in more {
                         if !list.contains(&p) {
@@ -271,11 +308,17 @@ impl Guard {
                         }
                     }
                 }
+                for test in needs.dims {
+                    if !steady.dims.contains(&test) {
+                        steady.dims.push(test);
+                    }
+                }
                 settled.extend(any.then_some(site.at));
             }
         }
         self.facts.release(mark);
-        if settled.is_empty() {
+        // a test of dims alone is no reason: all rounds take the same way
+        if !moves {
             return Ok(());
         }
         let m = self.border(k, &steady, (&lo, lo_e), (&hi, hi_e), s.span)?;
@@ -288,6 +331,7 @@ impl Guard {
             self.uniform.insert(border);
             k.get_at(border, s.span)?
         };
+        self.weight += more;
         let name = k.local("steady", Type::BOOL, LocalKind::Loop, s.span);
         self.done.insert(name);
         let flag = k.get_at(name, s.span)?;
@@ -370,8 +414,33 @@ impl Guard {
             let cond = k.expr(Expr::Binary(BinOp::Le, left, right), span)?;
             m = k.expr(Expr::Select { cond, then: m, other: lo_e }, span)?;
         }
+        for &cond in &steady.dims {
+            m = k.expr(Expr::Select { cond, then: m, other: lo_e }, span)?;
+        }
         Ok(m)
     }
+}
+
+/// A condition over dims and numbers alone.
+fn of_dims(body: &Body, cond: ExprId) -> bool {
+    let varies = |x: &Expr| {
+        let mut leaf = true;
+        x.operands(|_| leaf = false);
+        leaf && !matches!(x, Expr::Dim(_) | Expr::Const { .. })
+    };
+    !holds(body, cond, &mut |x| varies(x) || matches!(x, Expr::Element { .. }))
+}
+
+/// Loops that stay loops.
+fn holds_loops(block: &Block) -> bool {
+    let mut found = false;
+    walk(block, &mut |s| {
+        found |= match &s.kind {
+            StmtKind::For { kind, .. } => !matches!(kind, LoopKind::Unroll | LoopKind::Vectorized),
+            kind => matches!(kind, StmtKind::While { .. }),
+        }
+    });
+    found
 }
 
 /// Whether some round may end a loop before its time.

@@ -21,4 +21,5 @@ pub mod simplify;
 pub mod tidy;
 pub mod vectorize;
 pub mod verify_order;
+mod weight;
 pub mod work;

@@ -14,6 +14,7 @@ mod names;
 mod prelude;
 mod range;
 mod tree;
+mod unroll;
 mod write;
 
 pub use dialect::Dialect;

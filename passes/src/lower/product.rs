@@ -55,7 +55,10 @@ impl Lower<'_, '_> {
                 })?;
             }
         }
-        self.outer(&a, &b, &acc, &axes, elem)
+        // outside of its box nobody looks at a new sum
+        let all_new = matches!(init, Init::Overwrite);
+        let rows_and_columns = if all_new { [Bound::default(); 2] } else { [a.bounds[0], b.bounds[1]] };
+        self.outer(&a, &b, (&acc, &axes), elem, rows_and_columns)
     }
 
     fn clear(&mut self, acc: &Storage, elem: Elem) -> Result<()> {
@@ -119,9 +122,9 @@ impl Lower<'_, '_> {
         &mut self,
         a: &Operand,
         b: &Operand,
-        acc: &Storage,
-        axes: &[AxisLayout],
+        (acc, axes): (&Storage, &[AxisLayout]),
         elem: Elem,
+        [row_bound, column_bound]: [Bound; 2],
     ) -> Result<()> {
         let kn = a.storage.axes()[if a.transposed { 0 } else { 1 }].extent;
         let k_box = self.intersect(&[a.bounds[1]], &[b.bounds[0]])?[0];
@@ -156,15 +159,19 @@ impl Lower<'_, '_> {
                 let v = s.factor(b, [k.clone(), at[0].clone()], elem)?;
                 s.put(&column, &at[..1], v)
             })?;
-            let bounds = [a.bounds[0], b.bounds[1]];
-            s.nest(axes, Inner::Unroll, &mut |s, at| {
-                // an invalid row or column leaves the sum as it is
-                let ok = s.valid(&bounds, at)?;
+            // an invalid row or column leaves the sum as it is; a row is asked once for all of its columns
+            s.nest(&rows, Inner::Unroll, &mut |s, i| {
+                let ok = s.inside(row_bound, i[0].value)?;
                 s.when(ok, |s| {
-                    let x = s.load(&row, elem, &at[..1])?;
-                    let y = s.load(&column, elem, &at[1..])?;
-                    let p = s.bin(BinOp::Mul, x, y)?;
-                    s.accumulate(acc, elem, at, p)
+                    s.nest(&columns, Inner::Unroll, &mut |s, j| {
+                        let ok = s.inside(column_bound, j[0].value)?;
+                        s.when(ok, |s| {
+                            let x = s.load(&row, elem, i)?;
+                            let y = s.load(&column, elem, j)?;
+                            let p = s.bin(BinOp::Mul, x, y)?;
+                            s.accumulate(acc, elem, &[i[0].clone(), j[0].clone()], p)
+                        })
+                    })
                 })
             })
         })

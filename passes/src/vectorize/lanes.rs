@@ -1,7 +1,7 @@
 //! One statement over lanes: its wide loads, its arithmetic lane by lane, its wide store.
 
 use super::fit::{Lanes, extents, holds};
-use super::{Vectorize, both, index, repeat};
+use super::{Vectorize, both, index, multiples, repeat};
 use crate::affine::{Atom, Poly};
 use crate::copies::Copies;
 use crate::ranges::comparison;
@@ -9,7 +9,7 @@ use pantile_ir::builder::{Exprs, KernelBuilder, Result};
 use pantile_ir::program::*;
 use pantile_ir::span::Span;
 use smallvec::smallvec;
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
 /// A store, maybe under a condition.
 #[derive(Clone)]
@@ -33,10 +33,11 @@ struct Load {
 }
 
 /// A store of neighbouring elements.
-#[derive(Clone, Copy)]
 struct Wide {
     width: i64,
     align: i64,
+    /// Multiples that dims must be, which the access tests itself.
+    dims: BTreeMap<DimId, i64>,
 }
 
 impl Statement {
@@ -114,8 +115,8 @@ fn name_of(k: &Kernel, mem: Mem) -> String {
     }
 }
 
-/// What a loop over lanes reads and stores outside of thread arrays.
-pub fn touched(k: &Kernel, kind: &StmtKind) -> Vec<(Mem, Args)> {
+/// What a loop over lanes reads outside of thread arrays, and on demand what it stores there.
+pub fn touched(k: &Kernel, kind: &StmtKind, stores: bool) -> Vec<(Mem, Args)> {
     let StmtKind::For { kind, body, .. } = kind else { return Vec::new() };
     let mut out = Vec::new();
     let mut values = |value: ExprId| {
@@ -133,7 +134,7 @@ pub fn touched(k: &Kernel, kind: &StmtKind) -> Vec<(Mem, Args)> {
             None => s.kind.operands(&mut values),
         }
     }
-    if *kind == LoopKind::Vectorized {
+    if stores && *kind == LoopKind::Vectorized {
         let stores = body.iter().filter_map(|s| Statement::of(&s.kind, s.span));
         out.extend(stores.filter(|s| !is_array(k, s.mem)).map(|s| (s.mem, s.index)));
     }
@@ -161,9 +162,10 @@ impl Vectorize {
         let kernel = k.kernel();
         let loads = self.loads(kernel, &[s.value], lanes);
         let array = is_array(kernel, s.mem);
-        let store = if array { None } else { self.fit(kernel, (s.mem, &s.index), lanes, false) };
-        let store = store.map(|f| Wide { width: f.width, align: f.align_bytes });
-        let chunk = loads.iter().map(|l| l.width).chain(store.map(|w| w.width)).max().unwrap_or(1);
+        let asks = self.asks();
+        let store = if array { None } else { self.fit(kernel, (s.mem, &s.index), lanes, asks) };
+        let store = store.map(|f| Wide { width: f.width, align: f.align_bytes, dims: f.dims });
+        let chunk = loads.iter().map(|l| l.width).chain(store.iter().map(|w| w.width)).max().unwrap_or(1);
         let name = k.body().locals[lanes.var].name.clone();
         if chunk < 2 {
             return self.singly(k, s, (lanes.var, &name, lanes.n), None);
@@ -175,7 +177,7 @@ impl Vectorize {
             self.counts(k, c, rounds);
             let width = index(k, chunk, s.span)?;
             let start = k.expr(Expr::Binary(BinOp::Mul, c, width), s.span)?;
-            self.chunk(k, s, step, (start, &name), &loads, store)?;
+            self.chunk(k, s, step, (start, &name), &loads, store.as_ref())?;
             self.facts.release(mark);
             Ok(())
         })
@@ -189,9 +191,14 @@ impl Vectorize {
         (var, name, n): (LocalId, &str, i64),
         start: Option<ExprId>,
     ) -> Result<()> {
+        let counts = if self.light { Vec::new() } else { self.counted(k, s, (var, n), start)? };
         repeat(k, (name, LoopKind::Unroll, n, s.span), |k, v| {
             let lane = offset(k, start, v, s.span)?;
-            let mut copy = Copies::with(var, lane);
+            let mut replaced = Vec::new();
+            for &(at, left) in &counts {
+                replaced.push((at, within(k, (var, lane), (at, left), v, s.span)?));
+            }
+            let mut copy = Copies::with(var, lane).replace(replaced);
             let index = s.index.iter().map(|&e| copy.expr(k, e)).collect::<Result<Args>>()?;
             let value = copy.expr(k, s.value)?;
             let store = StmtKind::Store { mem: s.mem, index, value };
@@ -206,6 +213,63 @@ impl Vectorize {
         })
     }
 
+    /// Guarded reads of neighbouring elements, each with a name for how many of the lanes are inside: one comparison of
+    /// small numbers a lane instead of one of indices an axis.
+    fn counted(
+        &mut self,
+        k: &mut KernelBuilder,
+        s: &Statement,
+        (var, n): (LocalId, i64),
+        start: Option<ExprId>,
+    ) -> Result<Vec<(ExprId, LocalId)>> {
+        let (mut out, span) = (Vec::new(), s.span);
+        for at in reads(k.body(), s.value) {
+            let Expr::Element { mem, index: place, or: Some(or) } = k.body().exprs[at].clone() else {
+                continue;
+            };
+            let Some((&last, outer)) = place.split_last() else { continue };
+            let moves = |e: ExprId| holds(k.body(), e, &mut |x| *x == Expr::Local(var));
+            let constant = matches!(k.body().exprs[or], Expr::Const { .. });
+            let Some(p) = self.facts.forms.of(k.body(), last) else { continue };
+            let atom = Atom::Local(var);
+            let neighbours =
+                p.linear_in(atom) == Some(1) && !self.facts.forms.mentions(&p.without(atom), &|a| a == atom);
+            if !constant || !neighbours || outer.iter().any(|&e| moves(e)) || is_array(k.kernel(), mem) {
+                continue;
+            }
+            let zero = index(k, 0, span)?;
+            let first = Copies::with(var, start.unwrap_or(zero)).expr(k, last)?;
+            let below = k.expr(Expr::Binary(BinOp::Ge, first, zero), span)?;
+            if self.facts.decide(k.body(), below) != Some(true) {
+                continue;
+            }
+            let (mut cond, mut left) = (None, zero);
+            for (axis, extent) in extents(k.kernel(), mem).into_iter().enumerate() {
+                let extent = extent.value(k, span)?;
+                let Some(&at) = outer.get(axis) else {
+                    let room = k.expr(Expr::Binary(BinOp::Sub, extent, first), span)?;
+                    let most = index(k, n, span)?;
+                    left = math(k, MathFn::Min, (most, room), span)?;
+                    left = math(k, MathFn::Max, (left, zero), span)?;
+                    continue;
+                };
+                for (op, end) in [(BinOp::Ge, zero), (BinOp::Lt, extent)] {
+                    let test = k.expr(Expr::Binary(op, at, end), span)?;
+                    if self.facts.decide(k.body(), test) != Some(true) {
+                        cond = Some(both(k, cond, test, span)?);
+                    }
+                }
+            }
+            if let Some(cond) = cond {
+                left = k.expr(Expr::Select { cond, then: left, other: zero }, span)?;
+            }
+            let local = k.local("left", Type::INDEX, LocalKind::Let, span);
+            k.stmt(StmtKind::Let { local, value: left }, span)?;
+            out.push((at, local));
+        }
+        Ok(out)
+    }
+
     fn chunk(
         &mut self,
         k: &mut KernelBuilder,
@@ -213,11 +277,20 @@ impl Vectorize {
         lanes: Lanes,
         (start, name): (ExprId, &str),
         loads: &[Load],
-        store: Option<Wide>,
+        store: Option<&Wide>,
     ) -> Result<()> {
-        let Some(guard) = s.guard else { return self.whole(k, s, lanes, (start, name), loads, store) };
-        let Some((cond, exact)) = self.guard(k, guard, lanes, start)? else {
-            return self.singly(k, s, (lanes.var, name, lanes.n), Some(start));
+        let mut tests = match store {
+            Some(w) => asked(k, &w.dims, s.span)?,
+            None => Tests { cond: None, exact: true },
+        };
+        if let Some(guard) = s.guard {
+            let Some((cond, exact)) = self.guard(k, guard, lanes, start)? else {
+                return self.singly(k, s, (lanes.var, name, lanes.n), Some(start));
+            };
+            tests = Tests { cond: Some(both(k, tests.cond, cond, s.span)?), exact: tests.exact && exact };
+        }
+        let Tests { cond: Some(cond), exact } = tests else {
+            return self.whole(k, s, lanes, (start, name), loads, store);
         };
         k.begin_block();
         self.whole(k, s, lanes, (start, name), loads, store)?;
@@ -238,7 +311,7 @@ impl Vectorize {
         lanes: Lanes,
         (start, name): (ExprId, &str),
         loads: &[Load],
-        store: Option<Wide>,
+        store: Option<&Wide>,
     ) -> Result<()> {
         let kernel = k.kernel();
         let array = is_array(kernel, s.mem);
@@ -534,6 +607,11 @@ struct Tests {
     exact: bool,
 }
 
+/// The test that dims are multiples. Where it fails, single accesses say for themselves what is inside.
+fn asked(k: &mut KernelBuilder, dims: &BTreeMap<DimId, i64>, span: Span) -> Result<Tests> {
+    Ok(Tests { cond: multiples(k, dims, span)?, exact: dims.is_empty() })
+}
+
 /// A memory with an index over the lanes' variable, or an array that holds just the lanes of a chunk.
 type Side<'a> = (Mem, Option<&'a [ExprId]>);
 
@@ -576,6 +654,27 @@ impl Move<'_> {
             k.stmt(StmtKind::Store { mem: self.to.0, index: to, value }, span)
         })
     }
+}
+
+/// A guarded read at a lane, `v` being its number, where `left` lanes are inside.
+fn within(
+    k: &mut KernelBuilder,
+    (var, lane): (LocalId, ExprId),
+    (at, left): (ExprId, LocalId),
+    v: ExprId,
+    span: Span,
+) -> Result<ExprId> {
+    let Expr::Element { mem, index, or: Some(other) } = k.body().exprs[at].clone() else { return Ok(at) };
+    let mut copy = Copies::with(var, lane);
+    let index = index.iter().map(|&e| copy.expr(k, e)).collect::<Result<Args>>()?;
+    let then = k.expr(Expr::Element { mem, index, or: None }, span)?;
+    let left = k.get_at(left, span)?;
+    let cond = k.expr(Expr::Binary(BinOp::Lt, v, left), span)?;
+    k.expr(Expr::Select { cond, then, other }, span)
+}
+
+fn math(k: &mut KernelBuilder, f: MathFn, (a, b): (ExprId, ExprId), span: Span) -> Result<ExprId> {
+    k.expr(Expr::Math { f, approx: false, args: smallvec![a, b] }, span)
 }
 
 fn offset(k: &mut KernelBuilder, start: Option<ExprId>, by: ExprId, span: Span) -> Result<ExprId> {

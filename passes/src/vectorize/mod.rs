@@ -5,9 +5,10 @@
 //! proved to be wide are an `unroll` of single accesses. An access that may end beyond its memory stands under a test;
 //! its other side has guarded single accesses, or none where the test decides for all lanes alike.
 //!
-//! Where rows would be aligned if a dim were a multiple of the width, the outermost small statement around the access
-//! is there twice, under a test of the dims. Base addresses are taken to be aligned (see `Tensor::base_align`).
-//! Nothing here reorders float arithmetic.
+//! Where rows would be aligned if a dim were a multiple of the width, the outermost small loop around the access is there
+//! twice, under a test of the dims; in a kernel that is large already, only the loop of a fixed count around a read, and
+//! stores test dims with what else they test. Base addresses are taken to be aligned (see `Tensor::base_align`). Nothing
+//! here reorders float arithmetic.
 
 mod fit;
 mod lanes;
@@ -17,6 +18,7 @@ pub use fit::{extents, holds};
 use crate::copies::{Copies, copyable};
 use crate::pipeline::Cx;
 use crate::ranges::{Facts, Inside};
+use crate::weight::weight;
 use fit::{Fit, Lanes, Widths, fit};
 use lanes::Statement;
 use pantile_ir::builder::{Exprs, KernelBuilder, Result, Rewrite, rewrite};
@@ -28,6 +30,8 @@ use std::collections::BTreeMap;
 
 /// Statements that are worth having twice for the sake of wide accesses.
 const SMALL: usize = 120;
+/// A kernel's weight up to which whole loops are there twice: compilers of vendors take time by the statement.
+const LIGHT: usize = 300;
 /// Lanes of a plain loop that is looked at.
 const MOST_LANES: i64 = 256;
 
@@ -35,7 +39,8 @@ pub fn run(program: Program, cx: &Cx) -> std::result::Result<Program, Diagnostic
     let widths = Widths::of(&cx.arch.facts.access);
     let stage = program.stage;
     let made = rewrite(program, stage, |k, stmts| {
-        let mut pass = Vectorize { widths, facts: Facts::of(k.kernel()), versions: Versions::Open };
+        let light = weight(k.body(), &stmts) <= LIGHT;
+        let mut pass = Vectorize { widths, facts: Facts::of(k.kernel()), versions: Versions::Open, light };
         pass.stmts(k, stmts)
     });
     made.map_err(|d| std::iter::once(d).collect())
@@ -53,6 +58,8 @@ struct Vectorize {
     widths: Widths,
     facts: Facts,
     versions: Versions,
+    /// The kernel may have more than single accesses twice.
+    light: bool,
 }
 
 /// A loop that runs over lanes `0..n`.
@@ -66,9 +73,21 @@ fn lanes_of(k: &Kernel, kind: &StmtKind) -> Option<Lanes> {
     (fits && named.is_empty() && carry.is_empty() && !pipelined).then_some(Lanes { var: *var, n: hi })
 }
 
+/// A loop whose number of rounds is known, as those over a thread's elements.
+fn fixed(body: &Body, kind: &StmtKind) -> bool {
+    let StmtKind::For { segments, .. } = kind else { return false };
+    let known = |e: ExprId| body.index_constant(e).is_some();
+    segments.iter().all(|s| known(s.lo) && known(s.hi))
+}
+
 impl Vectorize {
     fn fit(&mut self, k: &Kernel, at: (Mem, &[ExprId]), lanes: Lanes, ask: bool) -> Option<Fit> {
         fit(&self.widths, &mut self.facts, k, at, lanes, ask)
+    }
+
+    /// Stores test dims themselves, with what else they test.
+    fn asks(&self) -> bool {
+        !self.light && self.versions == Versions::Open
     }
 
     /// Dims that would make accesses of a statement wide if they were multiples of these numbers.
@@ -84,7 +103,7 @@ impl Vectorize {
             }
             StmtKind::For { var, segments, body, .. } => {
                 if let Some(lanes) = lanes_of(k, &s.kind) {
-                    for (mem, index) in lanes::touched(k, &s.kind) {
+                    for (mem, index) in lanes::touched(k, &s.kind, self.light) {
                         let better = self.fit(k, (mem, &index), lanes, true).filter(|f| !f.dims.is_empty());
                         for (d, n) in better.map(|f| f.dims).unwrap_or_default() {
                             let old = out.get(&d).copied().unwrap_or(1);
@@ -113,22 +132,15 @@ impl Vectorize {
         let alone = std::slice::from_ref(s).to_vec();
         walk(&alone, &mut |_| size += 1);
         let loops = matches!(s.kind, StmtKind::For { .. } | StmtKind::While { .. });
-        if self.versions == Versions::Decided || !loops || size > SMALL || !copyable(&alone) {
+        let fits = loops && size <= SMALL && (self.light || fixed(k.body(), &s.kind));
+        if self.versions == Versions::Decided || !fits || !copyable(&alone) {
             return Ok(false);
         }
         self.wanted(k.kernel(), s, &mut dims);
         if dims.is_empty() {
             return Ok(false);
         }
-        let mut cond = None;
-        for (&d, &n) in &dims {
-            let dim = k.expr(Expr::Dim(d), s.span)?;
-            let (n, zero) = (index(k, n, s.span)?, index(k, 0, s.span)?);
-            let rest = k.expr(Expr::Binary(BinOp::Rem, dim, n), s.span)?;
-            let whole = k.expr(Expr::Binary(BinOp::Eq, rest, zero), s.span)?;
-            cond = Some(both(k, cond, whole, s.span)?);
-        }
-        let Some(cond) = cond else { return Ok(false) };
+        let Some(cond) = multiples(k, &dims, s.span)? else { return Ok(false) };
         let copy = Copies::default().stmt(k, s)?;
         self.versions = Versions::Decided;
         let mark = self.facts.mark();
@@ -195,6 +207,19 @@ impl Rewrite for Vectorize {
 
 fn index(k: &mut KernelBuilder, n: i64, span: Span) -> Result<ExprId> {
     k.constant_at(Elem::Index, n as u64, span)
+}
+
+/// The condition that dims are multiples of these numbers.
+fn multiples(k: &mut KernelBuilder, dims: &BTreeMap<DimId, i64>, span: Span) -> Result<Option<ExprId>> {
+    let mut cond = None;
+    for (&d, &n) in dims {
+        let dim = k.expr(Expr::Dim(d), span)?;
+        let (n, zero) = (index(k, n, span)?, index(k, 0, span)?);
+        let rest = k.expr(Expr::Binary(BinOp::Rem, dim, n), span)?;
+        let whole = k.expr(Expr::Binary(BinOp::Eq, rest, zero), span)?;
+        cond = Some(both(k, cond, whole, span)?);
+    }
+    Ok(cond)
 }
 
 fn both(k: &mut KernelBuilder, a: Option<ExprId>, b: ExprId, span: Span) -> Result<ExprId> {

@@ -4,7 +4,7 @@ use super::memory::storage;
 use super::{Cx, Fun, Place, Result, Var};
 use crate::clike::range::Range;
 use crate::clike::tree::{C, S, Ty};
-use crate::clike::write;
+use crate::clike::{unroll, write};
 use pantile_ir::codes;
 use pantile_ir::diag::Diagnostic;
 use pantile_ir::layout::Axis;
@@ -59,6 +59,7 @@ pub fn kernel<'a>(cx: &mut Cx<'a>, k: &'a Kernel, symbol: String) -> Result<(Str
     f.stmts(&k.stmts)?;
     let mut body = std::mem::take(&mut f.stmts);
     align(&mut body, &f.aligned);
+    unroll::mark(&mut body);
     let counts = std::mem::take(&mut f.facts);
     let threads = k.threads.as_ref().map_or(1, Threads::count);
     let mut inner = String::new();

@@ -3,6 +3,7 @@
 use super::{Fun, Place, Result, Val, Var, fit};
 use crate::clike::range::Range;
 use crate::clike::tree::{C, S, Ty};
+use crate::clike::unroll;
 use pantile_ir::program::*;
 
 impl<'a> Fun<'_, 'a> {
@@ -214,7 +215,7 @@ impl<'a> Fun<'_, 'a> {
         }
         let hint = match kind {
             LoopKind::Unroll | LoopKind::Vectorized => Some("#pragma unroll"),
-            LoopKind::NoUnroll => Some("#pragma unroll 1"),
+            LoopKind::NoUnroll => Some(unroll::KEEP),
             LoopKind::Serial | LoopKind::Pipelined { .. } => None,
         };
         self.push(S::For { hint, ty, var: name, lo: fit(lo, ty), cond, step: step.c, body: inner });

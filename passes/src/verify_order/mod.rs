@@ -1,10 +1,11 @@
 //! Replay of a final program: is every meeting of threads in memory ordered by a barrier?
 //!
 //! One block runs with all its threads and without data. Indices and conditions are computed for each thread from
-//! thread numbers, loop variables, constants and sample dims. What depends on data is unknown: an unknown index may be
-//! any of its memory, unless inputs give it to all threads alike; an unknown condition that the block agrees on goes each way in a run of its own, one that threads
-//! do not agree on lets any thread take either side. The arena remembers by bytes who touched it and after how many
-//! barriers, so that buffers that share bytes are seen to meet.
+//! thread numbers, loop variables, constants and sample dims. What depends on data is unknown. An unknown index may be any
+//! of its memory, but where inputs give it to all threads alike it counts as 0: two such indices are taken for the same
+//! place. An unknown condition that the block agrees on goes each way in a run of its own, one that threads do not agree
+//! on lets any thread take either side. The arena remembers by bytes who touched it and after how many barriers, so that
+//! buffers that share bytes are seen to meet.
 //!
 //! Nothing here may ask the ordering pass or use its code: the two have only the table of effects in common.
 
@@ -22,20 +23,27 @@ use walk::{Machine, Replay};
 
 /// Ways through unknown conditions and trip counts that are tried.
 const PATHS: usize = 64;
-/// A block of a launch, one run each: next to nothing, all rows aligned, all of them with tails, some so and some so.
-const SAMPLES: [Sample; 7] = [
+/// A block of a launch, one run each: next to nothing, one access, all rows aligned, all of them with tails, some so and
+/// some so.
+const SAMPLES: [Sample; 8] = [
     Sample { dims: [1; 4], count: 1, block: 0, arg: 1 },
-    Sample { dims: [ROUND; 4], count: 8, block: 3, arg: 300 },
+    Sample { dims: [ACCESS; 4], count: 1, block: 0, arg: 1 },
+    Sample { dims: [EVEN; 4], count: 8, block: 3, arg: 300 },
     Sample { dims: [ODD; 4], count: 8, block: 0, arg: 300 },
     Sample { dims: [ROUND, ODD, ROUND, ODD], count: 8, block: 3, arg: 300 },
     Sample { dims: [ODD, ROUND, ODD, ROUND], count: 8, block: 3, arg: 300 },
     Sample { dims: [ROUND, ROUND, ODD, ODD], count: 8, block: 3, arg: 300 },
     Sample { dims: [ODD, ODD, ROUND, ROUND], count: 8, block: 3, arg: 300 },
 ];
+/// Elements of the widest access: one step of a loop whose rows are aligned.
+const ACCESS: i64 = 16;
 const ROUND: i64 = 4096;
+/// An even number of steps of any usual tile, where [`ODD`] has an odd one: what alternates between two rows of memory
+/// ends on each of them.
+const EVEN: i64 = 8192;
 const ODD: i64 = 8219;
 /// The first of the samples that mix: nothing new where a kernel has one size.
-const MIXED: usize = 3;
+const MIXED: usize = 4;
 
 /// What unknown sizes are taken to be.
 #[derive(Clone, Copy)]

@@ -223,7 +223,17 @@ impl Forms {
         self.number(Opaque::Div(of, Poly::constant(by)))
     }
 
-    /// The same, rounded up.
+    /// The value, but 0 where that is less; written down only where it may be.
+    pub fn at_least_none(&mut self, p: Poly) -> Poly {
+        let sure = p.constant >= 0 && p.terms.values().all(|&f| f >= 0);
+        match p.as_constant() {
+            _ if sure => p,
+            Some(_) => Poly::default(),
+            None => self.number(Opaque::Max(p, Poly::default())),
+        }
+    }
+
+    /// A quotient by a positive number, rounded up.
     pub fn ceil_quotient(&mut self, of: Poly, by: i64) -> Poly {
         self.number(Opaque::CeilDiv(of, Poly::constant(by)))
     }

@@ -181,28 +181,27 @@ fn replace(k: &mut KernelBuilder, block: &mut Block, values: &HashMap<LocalId, E
     if values.is_empty() {
         return Ok(());
     }
-    // values hold each other
-    let mut whole: HashMap<LocalId, ExprId> = HashMap::new();
-    inner(k, block, values, &mut whole)
+    inner(k, block, values, &mut Substitution::new([]))
 }
 
 fn inner(
     k: &mut KernelBuilder,
     block: &mut Block,
     values: &HashMap<LocalId, ExprId>,
-    whole: &mut HashMap<LocalId, ExprId>,
+    with: &mut Substitution,
 ) -> Result<()> {
     for mut s in std::mem::take(block) {
-        let mut with = Substitution::new(whole.iter().map(|(&l, &e)| (l, e)));
         s.kind.replace_operands(|e| with.apply(k, e))?;
         if let StmtKind::Let { local, value } = s.kind
             && values.contains_key(&local)
         {
-            whole.insert(local, value);
+            // values hold each other: those after it are made with it
+            let more = std::mem::take(&mut with.locals).into_iter().chain([(local, value)]);
+            *with = Substitution::new(more);
             continue;
         }
         for b in s.kind.blocks_mut() {
-            inner(k, b, values, whole)?;
+            inner(k, b, values, with)?;
         }
         block.push(s);
     }

@@ -11,7 +11,6 @@ use crate::clean::{Clean, bounds, emit};
 use crate::copies::Copies;
 use crate::pipeline::Cx;
 use crate::ranges::{Facts, Inside, comparison, constant_ranges};
-use crate::vectorize::holds;
 use crate::weight::weight;
 use pantile_ir::builder::{Exprs, KernelBuilder, Result, Rewrite, rewrite};
 use pantile_ir::diag::Diagnostics;
@@ -244,7 +243,7 @@ impl Guard {
 
     /// An expression of names that are the same for all threads of a block.
     fn same(&self, body: &Body, e: ExprId) -> bool {
-        !holds(body, e, &mut |x| match x {
+        !body.holds(e, |x, _| match x {
             Expr::Local(l) => !self.uniform.contains(l),
             Expr::Element { .. } => true,
             _ => false,
@@ -428,7 +427,7 @@ fn of_dims(body: &Body, cond: ExprId) -> bool {
         x.operands(|_| leaf = false);
         leaf && !matches!(x, Expr::Dim(_) | Expr::Const { .. })
     };
-    !holds(body, cond, &mut |x| varies(x) || matches!(x, Expr::Element { .. }))
+    !body.holds(cond, |x, _| varies(x) || matches!(x, Expr::Element { .. }))
 }
 
 /// Loops that stay loops.

@@ -3,10 +3,11 @@
 //!
 //! An operation is one `+ - * /`, one `min` or `max`, one function of `math`, or half an `fma`, on one element of a
 //! float type; conversions, comparisons and moves are free. A product of M×K and K×N is 2·M·N·K. Tiles count whole, also
-//! where their box ends earlier. Bytes are those of each tensor once, twice where it is read and written (`inout`): the
+//! where their box ends earlier, and both values of a choice count. Bytes are those of each tensor once, twice where it is read and written (`inout`): the
 //! least that must move.
 
 use crate::affine::{Atom, Forms, Opaque, Poly};
+use crate::layout::classes::region_shape;
 use pantile_ir::program::*;
 use std::collections::HashSet;
 
@@ -72,13 +73,12 @@ impl Count<'_> {
         let (mut blocks, grid) = (Poly::constant(1), &self.k.grid);
         for (&extent, &local) in grid.extents.iter().zip(&grid.locals) {
             let n = self.forms.of(&self.k.body, extent)?;
-            self.ends.push((local, n.plus(&Poly::constant(1), -1).map(|last| (Poly::default(), last))));
+            self.below(local, &n);
             blocks = blocks.times(&n)?;
         }
         let threads = self.k.threads.as_ref().map_or(1, Threads::count);
-        if let Some(t) = &self.k.threads {
-            let last = |n: u32| Some((Poly::default(), Poly::constant(i64::from(n) - 1)));
-            self.ends.extend(t.axes.iter().map(|&(l, n)| (l, last(n))));
+        for &(l, n) in self.k.threads.iter().flat_map(|t| &t.axes) {
+            self.below(l, &Poly::constant(n.into()));
         }
         self.block(&self.k.stmts)?.scale(threads.into())?.times(&blocks)
     }
@@ -130,8 +130,8 @@ impl Count<'_> {
             StmtKind::Parallel { vars, extents, body } => {
                 let mut trips = Poly::constant(1);
                 for (&v, &e) in vars.iter().zip(extents) {
-                    let n = self.forms.of(&self.k.body, e).and_then(|n| self.most(&n))?;
-                    self.ends.push((v, n.plus(&Poly::constant(1), -1).map(|last| (Poly::default(), last))));
+                    let n = self.forms.of(&self.k.body, e).and_then(|n| self.bound(&n, true))?;
+                    self.below(v, &n);
                     trips = trips.times(&n)?;
                 }
                 self.block(body)?.times(&trips)?
@@ -155,6 +155,12 @@ impl Count<'_> {
         own.plus(&inner, 1)
     }
 
+    /// A variable counts from 0 to below `n`.
+    fn below(&mut self, var: LocalId, n: &Poly) {
+        let last = n.plus(&Poly::constant(1), -1);
+        self.ends.push((var, last.map(|last| (Poly::default(), last))));
+    }
+
     /// How often a loop runs, and what its variable may be.
     fn trips(&mut self, var: LocalId, segments: &[Segment]) -> Option<Poly> {
         let body = &self.k.body;
@@ -163,8 +169,8 @@ impl Count<'_> {
         for s in segments {
             let (lo, hi) = (self.forms.of(body, s.lo)?, self.forms.of(body, s.hi)?);
             let step = self.forms.of(body, s.step)?.as_constant().filter(|&s| s > 0)?;
-            let (least, most) = (self.least(&lo)?, self.most(&hi)?);
-            let span = most.plus(&least, -1)?;
+            let (least, most) = (self.bound(&lo, false)?, self.bound(&hi, true)?);
+            let span = self.forms.at_least_none(most.plus(&least, -1)?);
             let n = if step == 1 { span } else { self.forms.ceil_quotient(span, step) };
             trips = trips.plus(&n, 1)?;
             let last = most.plus(&Poly::constant(1), -1)?;
@@ -182,7 +188,7 @@ impl Count<'_> {
             i64::try_from(one * first.count() as u64).ok()
         };
         let n = match op {
-            Op::Gemm { a, b, into, .. } => return self.product(body.type_of(*a), body.type_of(*b), *into),
+            Op::Gemm { a, into, .. } => return self.product(body.type_of(*a).shape().last(), *into),
             Op::Reduce { comb, inputs, .. }
             | Op::Scan { comb, inputs, .. }
             | Op::AllReduce { comb, inputs, .. } => each(*comb, inputs)?,
@@ -191,13 +197,13 @@ impl Count<'_> {
                 return Some(self.elements(body.type_of(*value)));
             }
             Op::Issue { a, b, into, .. } => {
-                let shape = |m: &MatOperand| match m {
-                    MatOperand::Value(e) => body.type_of(*e).shape().last().copied(),
-                    MatOperand::Memory { .. } => None,
+                let depth = |m: &MatOperand, first: bool| match m {
+                    MatOperand::Value(e) => ends_of(body.type_of(*e).shape(), first),
+                    MatOperand::Memory { region, transposed } => {
+                        ends_of(&region_shape(region), first != *transposed)
+                    }
                 };
-                let depth = shape(a).or_else(|| shape(b))?;
-                let out = body.locals[*into].ty.count() as i64;
-                2 * out * i64::from(depth)
+                return self.product(depth(a, false).or_else(|| depth(b, true)).as_ref(), *into);
             }
             _ => 0,
         };
@@ -205,28 +211,15 @@ impl Count<'_> {
     }
 
     /// 2·M·N·K, of floats.
-    fn product(&self, a: &Type, b: &Type, into: LocalId) -> Option<Poly> {
-        let out = &self.k.body.locals[into].ty;
-        if !float(out) {
-            return Some(Poly::default());
-        }
-        let depth = a.shape().last().copied().or_else(|| b.shape().first().copied())?;
-        Some(Poly::constant(2 * out.count() as i64 * i64::from(depth)))
+    fn product(&self, depth: Option<&u32>, into: LocalId) -> Option<Poly> {
+        self.elements(&self.k.body.locals[into].ty).scale(2)?.scale((*depth?).into())
     }
 
     fn elements(&self, ty: &Type) -> Poly {
         Poly::constant(if float(ty) { ty.count() as i64 } else { 0 })
     }
 
-    /// The most that a sum may be, over what its variables may be; the same where it has none.
-    fn most(&mut self, p: &Poly) -> Option<Poly> {
-        self.bound(p, true)
-    }
-
-    fn least(&mut self, p: &Poly) -> Option<Poly> {
-        self.bound(p, false)
-    }
-
+    /// The most (`up`) or least that a sum may be, over what its variables may be; the same where it has none.
     fn bound(&mut self, p: &Poly, up: bool) -> Option<Poly> {
         let mut p = p.clone();
         // inner variables end where outer ones say
@@ -331,6 +324,11 @@ impl Count<'_> {
             },
         })
     }
+}
+
+/// The first or last extent.
+fn ends_of(shape: &[u32], first: bool) -> Option<u32> {
+    if first { shape.first() } else { shape.last() }.copied()
 }
 
 fn float(ty: &Type) -> bool {

@@ -111,30 +111,15 @@ fn a_row_of_a_warp_is_five_exchanges_and_wide_loads() {
 
 #[test]
 fn folds_of_any_width_wait_once_at_most() {
-    let sum = "kernel k<T: dtype, const RT: int>(X: T[RT], y: out T[RT]) {
-        grid 1 as g
-        threads RT as t
-        y[t] = allreduce(add, X[t], over = t)
-    }";
-    let best = "
-    combine best_of(a: (f32, i32), b: (f32, i32)) -> (f32, i32) identity (-inf, -1) {
-        let left = a.0 >= b.0
-        (if left { a.0 } else { b.0 }, if left { a.1 } else { b.1 })
-    }
-    kernel k<T: dtype, const RT: int>(X: T[RT], y: out i32[RT]) {
-        grid 1 as g
-        threads RT as t
-        let (best, at) = allreduce(best_of, (f32(X[t]), i32(t)), over = t)
-        y[t] = at
-    }";
-    let cases = [(sum, F16), (sum, BF16), (sum, I8), (sum, F32), (best, F32)];
+    let text = include_str!("widths.tile");
+    let cases = [("total", F16), ("total", BF16), ("total", I8), ("total", F32), ("best", F32)];
     for arch in archs() {
         let reach = arch.facts.threads.shuffle_width.as_ref().unwrap().value;
         assert!(arch.name == "toy" || reach == 32);
         for rt in [2, 7, 8, 11, 26, 48, 64, 100, 256, 1024] {
             let mut line = String::new();
-            for (text, t) in cases {
-                let request = Request::new("k").with_type("T", t).with_const("RT", rt);
+            for (name, t) in cases {
+                let request = Request::new(name).with_type("T", t).with_const("RT", rt);
                 let before = program(text, &request, &arch);
                 let p = compiled(before.clone(), &arch);
                 let c = counts(&p);

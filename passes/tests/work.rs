@@ -43,6 +43,17 @@ fn formulas() {
             }",
             "flops: at most N*N\nbytes: 4*N*N + 4*N\n",
         ),
+        // no round where the end lies before the start
+        (
+            "kernel k(X: f32[N], y: out f32[N]) {
+                grid N as i
+                var s = X[i]
+                for j in 7..N { s += X[j] }
+                for j in 9..3 { s += X[i] }
+                y[i] = s
+            }",
+            "flops: N*max(N - 7, 0)\nbytes: 8*N\n",
+        ),
         // threads each do theirs; one side of a branch is not the other
         (
             "kernel k(X: i8[N], y: out f32[N]) {

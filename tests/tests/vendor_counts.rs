@@ -58,28 +58,18 @@ fn a_row_of_a_warp_is_five_exchanges_and_wide_loads() {
 #[test]
 fn folds_of_any_width_wait_once_at_most() {
     let Some((nvrtc, arch)) = ready() else { return };
-    let sum = "kernel k<T: dtype, const RT: int>(X: T[RT], y: out T[RT]) {
-        grid 1 as g
-        threads RT as t
-        y[t] = allreduce(add, X[t], over = t)
-    }";
-    let best = "
-    combine best_of(a: (f32, i32), b: (f32, i32)) -> (f32, i32) identity (-inf, -1) {
-        let left = a.0 >= b.0
-        (if left { a.0 } else { b.0 }, if left { a.1 } else { b.1 })
-    }
-    kernel k<T: dtype, const RT: int>(X: T[RT], y: out i32[RT]) {
-        grid 1 as g
-        threads RT as t
-        let (best, at) = allreduce(best_of, (f32(X[t]), i32(t)), over = t)
-        y[t] = at
-    }";
-    let cases =
-        [(sum, DType::F16), (sum, DType::BF16), (sum, DType::I8), (sum, DType::F32), (best, DType::F32)];
+    let text = include_str!("../../passes/tests/widths.tile");
+    let cases = [
+        ("total", DType::F16),
+        ("total", DType::BF16),
+        ("total", DType::I8),
+        ("total", DType::F32),
+        ("best", DType::F32),
+    ];
     for rt in [2, 7, 8, 11, 26, 48, 64, 100, 256, 1024] {
         let mut line = String::new();
-        for (text, t) in cases {
-            let request = Request::new("k").with_type("T", t).with_const("RT", rt);
+        for (name, t) in cases {
+            let request = Request::new(name).with_type("T", t).with_const("RT", rt);
             let facts = counted(nvrtc, text, &request, &arch);
             let (shuffles, barriers) = (number(&facts, "shuffle"), number(&facts, "block barrier"));
             line += &format!(" {shuffles}/{barriers}");

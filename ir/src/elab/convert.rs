@@ -222,9 +222,7 @@ impl<'a> Elab<'a> {
     }
 
     fn reads_memory(&self, id: ExprId) -> bool {
-        let mut found = matches!(self.f.body.exprs[id], Expr::Element { .. });
-        self.f.body.exprs[id].operands(|o| found = found || self.reads_memory(o));
-        found
+        self.f.body.holds(id, |x, _| matches!(x, Expr::Element { .. }))
     }
 }
 

@@ -34,6 +34,7 @@ use crate::span::Span;
 use pantile_abi::DType;
 use plan::Plan;
 use smallvec::SmallVec;
+use std::collections::HashSet;
 
 pub type DimId = Handle<Dim>;
 pub type ArgId = Handle<Arg>;
@@ -78,6 +79,20 @@ pub struct Body {
 impl Body {
     pub fn type_of(&self, expr: ExprId) -> &Type {
         &self.types[expr.index()]
+    }
+
+    /// Whether an expression or one that it is made of is wanted. Each is asked once, however often it is shared.
+    pub fn holds(&self, expr: ExprId, mut wanted: impl FnMut(&Expr, &Type) -> bool) -> bool {
+        let (mut open, mut seen) = (vec![expr], HashSet::new());
+        while let Some(e) = open.pop() {
+            if seen.insert(e) {
+                if wanted(&self.exprs[e], &self.types[e.index()]) {
+                    return true;
+                }
+                self.exprs[e].operands(|o| open.push(o));
+            }
+        }
+        false
     }
 
     /// The value of a constant of type `index`.

@@ -101,23 +101,12 @@ fn written(k: &Kernel, mem: Mem) -> bool {
 }
 
 fn hides(k: &Kernel, unseen: &HashSet<LocalId>, e: ExprId) -> bool {
-    let (mut open, mut seen) = (vec![e], HashSet::new());
-    while let Some(e) = open.pop() {
-        if !seen.insert(e) {
-            continue;
-        }
-        let own = match &k.body.exprs[e] {
-            Expr::Local(l) => unseen.contains(l),
-            Expr::Pick { .. } => true,
-            Expr::Element { mem, .. } => written(k, *mem),
-            _ => false,
-        };
-        if own {
-            return true;
-        }
-        k.body.exprs[e].operands(|o| open.push(o));
-    }
-    false
+    k.body.holds(e, |x, _| match x {
+        Expr::Local(l) => unseen.contains(l),
+        Expr::Pick { .. } => true,
+        Expr::Element { mem, .. } => written(k, *mem),
+        _ => false,
+    })
 }
 
 /// Whether threads must come together in a block, or leave the loop that it is in.
@@ -164,10 +153,7 @@ impl Lower<'_, '_> {
     }
 
     fn picks(&self, e: ExprId) -> bool {
-        let body = self.k.body();
-        let mut found = matches!(body.exprs[e], Expr::Pick { .. });
-        body.exprs[e].operands(|o| found = found || self.picks(o));
-        found
+        self.k.body().holds(e, |x, _| matches!(x, Expr::Pick { .. }))
     }
 
     pub fn while_loop(&mut self, cond: ExprId, body: &Block) -> Result<()> {

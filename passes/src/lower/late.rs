@@ -347,7 +347,7 @@ impl<'k> Find<'k> {
             (false, true) => x,
             _ => return None,
         };
-        let free = |l: LocalId| !mentions(&self.k.body, scale, l);
+        let free = |l: LocalId| !self.k.body.holds(scale, |x, _| *x == Expr::Local(l));
         (comb == Combiner::Add && free(total) && free(round)).then_some((rest, Some(scale)))
     }
 }
@@ -367,40 +367,18 @@ fn binary(comb: Combiner) -> Option<BinOp> {
     })
 }
 
-fn mentions(body: &Body, e: ExprId, l: LocalId) -> bool {
-    let mut seen = HashSet::new();
-    locals(body, e, &mut HashSet::new(), &mut seen);
-    seen.contains(&l)
-}
-
 /// Locals that a statement reads or writes, in its blocks too.
 fn named(body: &Body, s: &Stmt, found: &mut HashSet<LocalId>) {
-    let mut seen = HashSet::new();
-    s.kind.operands(|e| locals(body, e, &mut seen, found));
-    match &s.kind {
-        StmtKind::Let { local, .. }
-        | StmtKind::Declare { local }
-        | StmtKind::Assign { local, .. }
-        | StmtKind::Update { local, .. } => drop(found.insert(*local)),
-        StmtKind::Op { results, op } => {
-            found.extend(results.iter().copied());
-            if let Op::Gemm { into, .. } | Op::Issue { into, .. } = op {
-                found.insert(*into);
+    s.kind.operands(|e| {
+        body.holds(e, |x, _| {
+            if let Expr::Local(l) = x {
+                found.insert(*l);
             }
-        }
-        _ => {}
-    }
+            false
+        });
+    });
+    found.extend(s.kind.defines());
     for block in s.kind.blocks() {
         block.iter().for_each(|s| named(body, s, found));
     }
-}
-
-fn locals(body: &Body, e: ExprId, seen: &mut HashSet<ExprId>, found: &mut HashSet<LocalId>) {
-    if !seen.insert(e) {
-        return;
-    }
-    if let Expr::Local(l) = body.exprs[e] {
-        found.insert(l);
-    }
-    body.exprs[e].operands(|o| locals(body, o, seen, found));
 }

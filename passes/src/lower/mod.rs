@@ -66,16 +66,10 @@ fn is_threaded(k: &Kernel, stmts: &Block) -> bool {
             }
             _ => false,
         };
-        s.kind.operands(|e| tiles = tiles || holds_tile(&k.body, e));
+        // a tile may be without a name: what a fold reads, or what an element is taken of
+        s.kind.operands(|e| tiles = tiles || k.body.holds(e, |_, ty| ty.is_tile()));
     });
     !tiles
-}
-
-/// A tile may be without a name: what a fold reads, or what an element is taken of.
-fn holds_tile(body: &Body, e: ExprId) -> bool {
-    let mut found = body.type_of(e).is_tile();
-    body.exprs[e].operands(|o| found = found || holds_tile(body, o));
-    found
 }
 
 struct Lower<'b, 'c> {

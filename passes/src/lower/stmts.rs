@@ -148,25 +148,20 @@ impl Lower<'_, '_> {
     }
 
     fn reads(&self, e: ExprId, l: LocalId) -> bool {
-        let body = &self.k.kernel().body;
-        let mut found = body.exprs[e] == Expr::Local(l);
-        body.exprs[e].operands(|o| found = found || self.reads(o, l));
-        found
+        self.k.body().holds(e, |x, _| *x == Expr::Local(l))
     }
 
     /// Elements of no meaning may have no result: integer division, conversion to integers, indexing.
     pub fn may_fail(&self, e: ExprId) -> bool {
         let body = &self.k.kernel().body;
         let whole = |e: ExprId| body.type_of(e).elem().is_some_and(Elem::is_integer);
-        let mut found = match &body.exprs[e] {
+        body.holds(e, |x, _| match x {
             Expr::Binary(BinOp::Div | BinOp::Rem | BinOp::Shl | BinOp::Shr, a, _) => whole(*a),
             Expr::Math { f: MathFn::CeilDiv, .. } => true,
             Expr::Cast { to, value, .. } => to.is_integer() && !whole(*value),
             Expr::Element { .. } | Expr::Pick { .. } | Expr::Slice { .. } => true,
             _ => false,
-        };
-        body.exprs[e].operands(|o| found = found || self.may_fail(o));
-        found
+        })
     }
 
     /// `x op= e`: only where `e` is valid.

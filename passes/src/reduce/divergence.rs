@@ -164,13 +164,11 @@ impl Taint<'_> {
     }
 
     fn has(&self, body: &Body, e: ExprId) -> bool {
-        let mut found = match &body.exprs[e] {
+        body.holds(e, |x, _| match x {
             Expr::Local(l) => self.locals.contains(l),
             Expr::Element { mem: Mem::Buffer(b), .. } => self.buffers.contains(b),
             _ => false,
-        };
-        body.exprs[e].operands(|o| found = found || self.has(body, o));
-        found
+        })
     }
 
     fn block(&mut self, k: &Kernel, block: &Block, control: bool) {

@@ -6,7 +6,7 @@ use pantile_ir::builder::{Exprs, KernelBuilder, Result};
 use pantile_ir::program::*;
 use pantile_ir::span::Span;
 use pantile_ir::target::{Access, Fact, Mark};
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 
 /// The target's rules for one access of a thread.
 #[derive(Clone, Copy)]
@@ -130,23 +130,9 @@ fn atom_depends(k: &Kernel, forms: &Forms, a: Atom, var: LocalId) -> bool {
             Div(x, y) | Rem(x, y) | CeilDiv(x, y) | Min(x, y) | Max(x, y) => {
                 depends(k, forms, x, var) || depends(k, forms, y, var)
             }
-            Value(e) => holds(&k.body, *e, &mut |x| *x == Expr::Local(var)),
+            Value(e) => k.body.holds(*e, |x, _| *x == Expr::Local(var)),
         },
     }
-}
-
-/// Whether some expression below `e`, itself included, is wanted.
-pub fn holds(body: &Body, e: ExprId, wanted: &mut impl FnMut(&Expr) -> bool) -> bool {
-    let (mut open, mut seen) = (vec![e], HashSet::new());
-    while let Some(e) = open.pop() {
-        if seen.insert(e) {
-            if wanted(&body.exprs[e]) {
-                return true;
-            }
-            body.exprs[e].operands(|o| open.push(o));
-        }
-    }
-    false
 }
 
 fn rows(facts: &mut Facts, k: &Kernel, mem: Mem) -> Option<Rows> {

@@ -1,6 +1,6 @@
 //! One statement over lanes: its wide loads, its arithmetic lane by lane, its wide store.
 
-use super::fit::{Lanes, extents, holds};
+use super::fit::{Lanes, extents};
 use super::{Vectorize, both, index, multiples, repeat};
 use crate::affine::{Atom, Poly};
 use crate::copies::Copies;
@@ -66,7 +66,7 @@ fn reads(body: &Body, root: ExprId) -> Vec<ExprId> {
         }
         match &body.exprs[e] {
             Expr::Element { mem, index, or } => {
-                let private = |i: &ExprId| holds(body, *i, &mut |x| matches!(x, Expr::Element { .. }));
+                let private = |i: &ExprId| body.holds(*i, |x, _| matches!(x, Expr::Element { .. }));
                 let constant = or.is_none_or(|o| matches!(body.exprs[o], Expr::Const { .. }));
                 if !out.contains(&e)
                     && (sure || or.is_some())
@@ -228,7 +228,7 @@ impl Vectorize {
                 continue;
             };
             let Some((&last, outer)) = place.split_last() else { continue };
-            let moves = |e: ExprId| holds(k.body(), e, &mut |x| *x == Expr::Local(var));
+            let moves = |e: ExprId| k.body().holds(e, |x, _| *x == Expr::Local(var));
             let constant = matches!(k.body().exprs[or], Expr::Const { .. });
             let Some(p) = self.facts.forms.of(k.body(), last) else { continue };
             let atom = Atom::Local(var);
@@ -585,7 +585,7 @@ impl Vectorize {
                 let exact = factor == 0 || (factor == -1 && self.all_or_none(k, &p, lanes, start));
                 Ok(Some((cond, exact)))
             }
-            _ if !holds(k.body(), guard, &mut |x| *x == Expr::Local(lanes.var)) => Ok(Some((guard, true))),
+            _ if !k.body().holds(guard, |x, _| *x == Expr::Local(lanes.var)) => Ok(Some((guard, true))),
             _ => Ok(None),
         }
     }
@@ -708,6 +708,6 @@ fn unchanged(k: &Kernel, body: &Block, l: &Load) -> bool {
         mem => !body.iter().any(|s| matches!(&s.kind, StmtKind::Store { mem: m, .. } if *m == mem)),
     };
     let made: Vec<LocalId> = body.iter().flat_map(|s| s.kind.defines()).collect();
-    let moved = |e: &ExprId| holds(&k.body, *e, &mut |x| matches!(x, Expr::Local(m) if made.contains(m)));
+    let moved = |e: &ExprId| k.body.holds(*e, |x, _| matches!(x, Expr::Local(m) if made.contains(m)));
     constant && !l.index.iter().any(moved)
 }

@@ -13,7 +13,7 @@
 mod fit;
 mod lanes;
 
-pub use fit::{extents, holds};
+pub use fit::extents;
 
 use crate::copies::{Copies, copyable};
 use crate::pipeline::Cx;

@@ -14,6 +14,7 @@ pub mod diag;
 pub mod effects;
 pub mod elab;
 pub mod explain;
+pub mod hash;
 pub mod interp;
 pub mod layout;
 pub mod math;

@@ -9,6 +9,7 @@
 //!
 //! Nothing here may ask the ordering pass or use its code: the two have only the table of effects in common.
 
+mod interval;
 mod shadow;
 mod steps;
 mod values;
@@ -46,7 +47,7 @@ const ODD: i64 = 8219;
 const MIXED: usize = 4;
 
 /// What unknown sizes are taken to be.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq)]
 pub(crate) struct Sample {
     /// in turn
     dims: [i64; 4],
@@ -73,18 +74,19 @@ fn kernel(k: &Kernel, info: &KernelInfo, machine: &Machine) -> Result<(), Diagno
         return Ok(());
     }
     let sizes = if k.dims.len() > 1 { SAMPLES.len() } else { MIXED };
+    let mut r = Replay::new(k, info, machine, SAMPLES[0]);
     for sample in &SAMPLES[..sizes] {
         let mut script: Vec<(i64, i64)> = Vec::new();
+        r.seen.clear();
         let mut sizes = false;
         for _ in 0..PATHS {
-            let mut r = Replay::new(k, info, machine, *sample, script);
-            r.start(&steps);
+            r.start(&steps, *sample, script);
             if let Some(d) = r.fault {
                 return Err(std::iter::once(*d).collect());
             }
             sizes |= r.values.dims_asked;
             // the next way: the last choice that has another side
-            script = r.script;
+            script = std::mem::take(&mut r.script);
             script.truncate(r.at);
             while script.last().is_some_and(|&(now, last)| now == last) {
                 script.pop();

@@ -1,22 +1,25 @@
 //! Who touched which memory, and after how many barriers.
 
 use pantile_ir::effects::{Kind, Obj};
+use pantile_ir::hash::Map;
+use pantile_ir::hash::Words;
 use pantile_ir::layout::{Axis, Shared, contiguous};
 use pantile_ir::program::*;
-use std::collections::HashMap;
+use std::hash::{Hash, Hasher};
 
 /// One touch; no block has passed 0 barriers, so 0 is nobody.
 #[derive(Clone, Copy, Default)]
 pub struct Mark {
-    pub thread: u32,
+    /// in the upper half whether its place is unknown
+    thread: u32,
     /// barriers that the block, and the thread's warp, have passed
-    pub block: u32,
-    pub warp: u32,
-    /// the statement's execution, and the statement
+    block: u32,
+    warp: u32,
+    /// the statement's execution
     pub time: u32,
-    pub step: u32,
-    pub lost: bool,
 }
+
+const LOST: u32 = 1 << 31;
 
 /// Touches of one kind since the last barrier of the block. Two of different threads stand for all: whoever is not
 /// ordered after some touch is not ordered after one of these.
@@ -24,11 +27,15 @@ type Two = [Mark; 2];
 
 #[derive(Clone, Copy, Default)]
 struct Cell {
-    reads: Two,
     writes: Two,
+    reads: Two,
     atomics: Two,
-    /// whose data it holds, and whose data that was written over; objects count from 1
-    owner: u16,
+}
+
+/// Whose data a cell holds, and whose data that was written over; objects count from 1.
+#[derive(Clone, Copy, Default, Hash)]
+struct Owner {
+    now: u16,
     lost: u16,
 }
 
@@ -54,18 +61,34 @@ struct Object {
     any_open: bool,
 }
 
+/// Whose data all cells hold.
+pub struct Owned {
+    owners: Vec<Owner>,
+    owned: u64,
+}
+
+/// Cells stay: barriers are counted on, so that what lies before the last one counts as long ago.
 pub struct Shadow {
     objects: Vec<Object>,
-    by_obj: HashMap<Obj, usize>,
+    by_obj: Map<Obj, usize>,
     /// bytes of a cell of the arena
     unit: u64,
     arena: Vec<Cell>,
-    globals: HashMap<(usize, u64), Cell>,
-    warp: u32,
+    /// empty where no two objects have memory in common
+    owners: Vec<Owner>,
+    /// of all owners, so that equal ones are found without a look at each
+    owned: u64,
+    globals: Map<(usize, u64), Cell>,
+    /// by thread
+    warp: Vec<u32>,
+    /// barriers passed by the block, and by each warp
+    block: u32,
+    warps: Vec<u32>,
+    time: u32,
 }
 
 impl Shadow {
-    pub fn new(k: &Kernel, warp: usize) -> Shadow {
+    pub fn new(k: &Kernel, threads: usize, warp: usize) -> Shadow {
         let mut objects: Vec<Object> = Vec::new();
         let mut ranges: Vec<(u64, u64)> = Vec::new();
         let mut unit = 0;
@@ -76,12 +99,12 @@ impl Shadow {
             let place = b.layout.clone().unwrap_or_else(plain);
             let start = place.layout.offset[Axis::Mem];
             let table = |axis: usize| {
-                let at = |i: u64| {
-                    let mut index = vec![0; shape.len()];
+                let mut index = vec![0; shape.len()];
+                let mut at = |i: u64| {
                     index[axis] = i;
                     place.layout.at(&index)[Axis::Mem] - start
                 };
-                (0..shape[axis]).map(at).collect()
+                (0..shape[axis]).map(&mut at).collect()
             };
             let tables = (0..shape.len()).map(table).collect();
             unit = gcd(unit, gcd(size, start));
@@ -100,9 +123,28 @@ impl Shadow {
         }
         let unit = unit.max(1);
         let end = ranges.iter().map(|r| r.1).max().unwrap_or(0);
-        let arena = vec![Cell::default(); end.div_ceil(unit) as usize];
+        let cells = end.div_ceil(unit) as usize;
+        let meet = objects.iter().any(|o| o.meets.len() > 1);
         let by_obj = objects.iter().enumerate().map(|(i, o)| (o.obj, i)).collect();
-        Shadow { objects, by_obj, unit, arena, globals: HashMap::new(), warp: warp as u32 }
+        Shadow {
+            objects,
+            by_obj,
+            unit,
+            arena: vec![Cell::default(); cells],
+            owners: vec![Owner::default(); if meet { cells } else { 0 }],
+            owned: 0,
+            globals: Map::default(),
+            warp: (0..threads).map(|t| (t / warp) as u32).collect(),
+            block: 1,
+            warps: vec![1; threads.div_ceil(warp)],
+            time: 0,
+        }
+    }
+
+    /// A run from the start: nobody has written anything.
+    pub fn restart(&mut self) {
+        self.owners.fill(Owner::default());
+        self.owned = 0;
     }
 
     pub fn object(&self, obj: Obj) -> Option<usize> {
@@ -111,6 +153,29 @@ impl Shadow {
 
     pub fn obj(&self, object: usize) -> Obj {
         self.objects[object].obj
+    }
+
+    /// The block has waited: what lies before that meets nothing any more.
+    pub fn wait(&mut self) {
+        self.block += 1;
+        self.time = 0;
+        self.globals.clear();
+        self.objects.iter_mut().for_each(|o| o.any_open = false);
+    }
+
+    /// A warp waits.
+    pub fn wait_warp(&mut self, warp: usize) {
+        self.warps[warp] += 1;
+    }
+
+    /// A statement that touches begins.
+    pub fn tick(&mut self) {
+        self.time += 1;
+    }
+
+    pub fn mark(&self, thread: usize) -> Mark {
+        let warp = self.warps[self.warp[thread] as usize];
+        Mark { thread: thread as u32, block: self.block, warp, time: self.time }
     }
 
     /// Notes a touch of one element; `sure`: the thread does come here.
@@ -122,9 +187,9 @@ impl Shadow {
         new: Mark,
         sure: bool,
     ) -> Option<Found> {
-        let warp = self.warp;
-        let o = &self.objects[object];
-        let found = match &o.place {
+        let (o, warp) = (&mut self.objects[object], &self.warp);
+        let mut found = None;
+        match &o.place {
             Some(place) => {
                 let mut inner = 0;
                 for (table, &i) in o.tables.iter().zip(index) {
@@ -133,35 +198,36 @@ impl Shadow {
                 }
                 let first = (place.layout.offset[Axis::Mem] + place.swizzled(inner)) / self.unit;
                 let cells = first as usize..(first + (o.size / self.unit).max(1)) as usize;
-                let mut found = None;
-                let mut other = None;
-                for cell in self.arena.get_mut(cells)? {
+                for cell in self.arena.get_mut(cells.clone())? {
                     found = cell.note(kind, new, warp).or(found);
-                    if o.meets.len() > 1 {
-                        other = cell.own(kind, object as u16 + 1, sure).or(other);
+                }
+                if o.meets.len() > 1 {
+                    let mut other = None;
+                    for at in cells {
+                        other = own(&mut self.owners, &mut self.owned, at, kind, object, sure).or(other);
+                    }
+                    if let Some(other) = other {
+                        return Some(Found::Other(usize::from(other) - 1));
                     }
                 }
-                if let Some(other) = other {
-                    return Some(Found::Other(usize::from(other) - 1));
-                }
-                found
             }
             None => {
                 let key = index.iter().fold(0u64, |n, &i| n.wrapping_mul(0x0100_0003).wrapping_add(i as u64));
-                self.globals.entry((object, key)).or_default().note(kind, new, warp)
+                found = self.globals.entry((object, key)).or_default().note(kind, new, warp);
             }
-        };
+        }
+        o.all.keep(kind, new, warp);
+        let o = &self.objects[object];
         let found = found.or_else(|| {
             let open = o.meets.iter().map(|&m| &self.objects[m]).filter(|m| m.any_open);
             open.filter_map(|m| m.open.clash(kind, &new, warp)).next()
         });
-        self.objects[object].all.keep(kind, new, warp);
         found.map(Found::Race)
     }
 
     /// The same for an element that nobody knows.
     pub fn touch_any(&mut self, object: usize, kind: Kind, new: Mark) -> Option<Found> {
-        let (warp, new) = (self.warp, Mark { lost: true, ..new });
+        let (warp, new) = (&self.warp, Mark { thread: new.thread | LOST, ..new });
         let meets = self.objects[object].meets.iter().map(|&m| &self.objects[m].all);
         let found = meets.filter_map(|all| all.clash(kind, &new, warp)).next();
         let o = &mut self.objects[object];
@@ -170,6 +236,56 @@ impl Shadow {
         o.all.keep(kind, new, warp);
         found.map(Found::Race)
     }
+
+    /// By object: whether its reads matter where these are written. Of memory that objects share, they always do: it may
+    /// hold what another has written.
+    pub fn concerned(&self, written: impl Iterator<Item = usize>) -> Vec<bool> {
+        let mut concerned: Vec<bool> = self.objects.iter().map(|o| o.meets.len() > 1).collect();
+        written.for_each(|o| concerned[o] = true);
+        concerned
+    }
+
+    /// Whose data all cells hold, as one number.
+    pub fn owned(&self) -> u64 {
+        self.owned
+    }
+
+    pub fn all_owned(&self) -> Owned {
+        Owned { owners: self.owners.clone(), owned: self.owned }
+    }
+
+    pub fn set_owned(&mut self, after: &Owned) {
+        self.owners.copy_from_slice(&after.owners);
+        self.owned = after.owned;
+    }
+}
+
+/// Data that is read must be the object's own, as far as it has written any here.
+fn own(
+    owners: &mut [Owner],
+    owned: &mut u64,
+    at: usize,
+    kind: Kind,
+    object: usize,
+    sure: bool,
+) -> Option<u16> {
+    let (cell, object) = (&mut owners[at], object as u16 + 1);
+    match kind {
+        Kind::Read => (cell.now != object && cell.lost == object).then_some(cell.now),
+        _ if sure && cell.now != object => {
+            let new = Owner { now: object, lost: cell.now };
+            *owned ^= worth(at, *cell) ^ worth(at, new);
+            *cell = new;
+            None
+        }
+        _ => None,
+    }
+}
+
+fn worth(at: usize, o: Owner) -> u64 {
+    let mut h = Words::default();
+    (at, o).hash(&mut h);
+    if o.now == 0 && o.lost == 0 { 0 } else { h.finish() }
 }
 
 impl Object {
@@ -180,50 +296,40 @@ impl Object {
 }
 
 impl Cell {
-    fn note(&mut self, kind: Kind, new: Mark, warp: u32) -> Option<Mark> {
+    fn note(&mut self, kind: Kind, new: Mark, warp: &[u32]) -> Option<Mark> {
         let found = self.clash(kind, &new, warp);
         self.keep(kind, new, warp);
         found
     }
 
-    /// Data that is read must be the object's own, as far as it has written any here.
-    fn own(&mut self, kind: Kind, object: u16, sure: bool) -> Option<u16> {
+    fn clash(&self, kind: Kind, new: &Mark, warp: &[u32]) -> Option<Mark> {
+        let find = |two: &Two| two.iter().find(|m| m.races(new, warp)).copied();
         match kind {
-            Kind::Read => (self.owner != object && self.lost == object).then_some(self.owner),
-            _ if sure && self.owner != object => {
-                self.lost = std::mem::replace(&mut self.owner, object);
-                None
+            Kind::Read => find(&self.writes).or_else(|| find(&self.atomics)),
+            Kind::Write | Kind::Accumulate => {
+                find(&self.reads).or_else(|| find(&self.writes)).or_else(|| find(&self.atomics))
             }
-            _ => None,
+            Kind::Atomic(_) => find(&self.reads).or_else(|| find(&self.writes)),
         }
     }
 
-    fn clash(&self, kind: Kind, new: &Mark, warp: u32) -> Option<Mark> {
-        let against: [Option<&Two>; 3] = match kind {
-            Kind::Read => [None, Some(&self.writes), Some(&self.atomics)],
-            Kind::Write | Kind::Accumulate => [Some(&self.reads), Some(&self.writes), Some(&self.atomics)],
-            Kind::Atomic(_) => [Some(&self.reads), Some(&self.writes), None],
-        };
-        against.into_iter().flatten().flatten().find(|m| m.races(new, warp)).copied()
-    }
-
-    fn keep(&mut self, kind: Kind, new: Mark, warp: u32) {
-        let two = match kind {
+    fn keep(&mut self, kind: Kind, new: Mark, warp: &[u32]) {
+        let [a, b] = match kind {
             Kind::Read => &mut self.reads,
             Kind::Write | Kind::Accumulate => &mut self.writes,
             Kind::Atomic(_) => &mut self.atomics,
         };
-        let [a, b] = two;
-        if a.block != new.block || a.thread == new.thread {
+        let of = |m: &Mark| warp[m.thread()];
+        if a.block != new.block || a.thread() == new.thread() {
             if a.block != new.block {
                 *b = Mark::default();
             }
             *a = new;
-        } else if b.block != new.block || b.thread == new.thread {
+        } else if b.block != new.block || b.thread() == new.thread() {
             *b = new;
-        } else if a.thread / warp == b.thread / warp {
+        } else if of(a) == of(b) {
             // one of another warp, or the one that its warp's barrier ordered longer ago, makes room
-            if new.thread / warp != a.thread / warp || b.warp <= a.warp {
+            if of(&new) != of(a) || b.warp <= a.warp {
                 *b = new;
             } else {
                 *a = new;
@@ -233,11 +339,18 @@ impl Cell {
 }
 
 impl Mark {
-    fn races(&self, new: &Mark, warp: u32) -> bool {
-        let near = self.thread / warp == new.thread / warp;
+    pub fn thread(&self) -> usize {
+        (self.thread & !LOST) as usize
+    }
+
+    fn races(&self, new: &Mark, warp: &[u32]) -> bool {
+        if self.block != new.block || self.thread() == new.thread() {
+            return false;
+        }
+        let near = warp[self.thread()] == warp[new.thread()];
         // the text lets threads scatter to places of which they know that they differ
-        let scatter = self.time == new.time && (self.lost || new.lost);
-        self.block == new.block && self.thread != new.thread && !(near && self.warp != new.warp) && !scatter
+        let scatter = self.time == new.time && (self.thread | new.thread) & LOST != 0;
+        !(near && self.warp != new.warp) && !scatter
     }
 }
 

@@ -1,14 +1,15 @@
 //! Values of names and expressions, for all threads at once.
 
+use pantile_ir::hash::Map;
 use pantile_ir::program::*;
-use std::collections::HashMap;
+use std::hash::{Hash, Hasher};
 use std::rc::Rc;
 
 /// A value that nobody knows.
 pub const OPEN: i64 = i64::MIN;
 
 /// A number for all threads, or one for each.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Hash)]
 pub enum Val {
     One(i64),
     Each(Rc<[i64]>),
@@ -58,10 +59,10 @@ pub struct Values<'a> {
     names: Vec<(Val, u64)>,
     clock: u64,
     memo: Vec<Option<(Val, u64)>>,
-    /// What inputs hold at a place that all threads agree on counts as 0.
-    agreed: bool,
+    /// Where what inputs hold at a place that all threads agree on counts as 0: what was found so far.
+    agreed: Option<Map<ExprId, Val>>,
     /// names that an expression's value hangs on
-    roots: HashMap<ExprId, Rc<[LocalId]>>,
+    roots: Vec<Option<Rc<[LocalId]>>>,
 }
 
 impl<'a> Values<'a> {
@@ -76,17 +77,33 @@ impl<'a> Values<'a> {
             names,
             clock: 0,
             memo,
-            agreed: false,
-            roots: HashMap::new(),
+            agreed: None,
+            roots: vec![None; k.body.exprs.len()],
         };
+        v.restart(sample);
+        v
+    }
+
+    /// Nothing is known but numbers of threads and blocks.
+    pub fn restart(&mut self, sample: super::Sample) {
+        let k = self.k;
+        if self.sample != sample {
+            self.memo.fill(None);
+        }
+        (self.sample, self.dims_asked) = (sample, false);
+        self.clock += 1;
+        self.names.fill((Val::One(OPEN), self.clock));
         let mut inner = 1;
         for &(axis, n) in k.threads.iter().flat_map(|t| t.axes.iter().rev()) {
             let n = n.max(1) as usize;
-            v.set(axis, Val::Each((0..threads).map(|t| (t / inner % n) as i64).collect()));
+            self.set(axis, Val::Each((0..self.threads).map(|t| (t / inner % n) as i64).collect()));
             inner *= n;
         }
-        k.grid.locals.iter().for_each(|&l| v.set(l, Val::One(sample.block)));
-        v
+        k.grid.locals.iter().for_each(|&l| self.set(l, Val::One(sample.block)));
+    }
+
+    pub fn state(&self, h: &mut impl Hasher) {
+        self.names.iter().for_each(|(v, _)| v.hash(h));
     }
 
     pub fn first_block(&self) -> bool {
@@ -98,12 +115,17 @@ impl<'a> Values<'a> {
         self.names[l.index()] = (v, self.clock);
     }
 
+    /// Nobody asks for it until it gets a value again.
+    pub fn drop(&mut self, l: LocalId) {
+        self.set(l, Val::One(OPEN));
+    }
+
     pub fn get(&self, l: LocalId) -> Val {
         self.names[l.index()].0.clone()
     }
 
     fn roots(&mut self, e: ExprId) -> Rc<[LocalId]> {
-        if let Some(r) = self.roots.get(&e) {
+        if let Some(r) = &self.roots[e.index()] {
             return r.clone();
         }
         let mut list = Vec::new();
@@ -121,7 +143,7 @@ impl<'a> Values<'a> {
         list.sort_unstable();
         list.dedup();
         let r: Rc<[LocalId]> = list.into();
-        self.roots.insert(e, r.clone());
+        self.roots[e.index()] = Some(r.clone());
         r
     }
 
@@ -135,12 +157,9 @@ impl<'a> Values<'a> {
         if !open {
             return v;
         }
-        let empty = vec![None; self.memo.len()];
-        let memo = std::mem::replace(&mut self.memo, empty);
-        self.agreed = true;
+        self.agreed = Some(Map::default());
         let v = self.eval(e);
-        self.agreed = false;
-        self.memo = memo;
+        self.agreed = None;
         v
     }
 
@@ -151,6 +170,14 @@ impl<'a> Values<'a> {
                 return Val::One(*bits as i64);
             }
             _ => {}
+        }
+        if let Some(found) = &self.agreed {
+            if let Some(v) = found.get(&e) {
+                return v.clone();
+            }
+            let v = self.compute(e);
+            self.agreed.get_or_insert_default().insert(e, v.clone());
+            return v;
         }
         let roots = self.roots(e);
         if let Some((v, when)) = &self.memo[e.index()]
@@ -177,7 +204,7 @@ impl<'a> Values<'a> {
                 Val::One(if counts { self.sample.count } else { self.sample.dims[d.index() % 4] })
             }
             Expr::Arg(_) => Val::One(self.sample.arg),
-            Expr::Element { mem: Mem::Tensor(a), index, .. } if self.agreed => {
+            Expr::Element { mem: Mem::Tensor(a), index, .. } if self.agreed.is_some() => {
                 let input = matches!(&self.k.args[*a].kind, ArgKind::Tensor(t) if t.mode == Mode::In);
                 let known = index.iter().all(|&i| matches!(self.eval(i), Val::One(v) if v != OPEN));
                 Val::One(if input && known { 0 } else { OPEN })

@@ -1,15 +1,17 @@
 //! The walk of one block along one way.
 
-use super::shadow::{Found, Mark, Shadow};
+use super::interval::{Fault, Intervals};
 use super::steps::Step;
 use super::values::{OPEN, Val, Values, arithmetic};
 use pantile_ir::codes;
 use pantile_ir::diag::{Code, Diagnostic};
 use pantile_ir::effects::{Obj, Sync, sync};
+use pantile_ir::hash::{Set, Words};
 use pantile_ir::program::*;
 use pantile_ir::span::Span;
 use pantile_ir::target::Arch;
 use pantile_ir::verify::{KernelInfo, Level};
+use std::hash::{Hash, Hasher};
 use std::rc::Rc;
 
 /// Touches that a loop may cost if all of its steps are walked.
@@ -37,14 +39,48 @@ impl Machine {
     }
 }
 
-/// Whether a thread comes here: not, perhaps, perhaps but all of its warp or none, for sure.
-type Mask = Rc<[u8]>;
-const GONE: u8 = 0;
+/// Whether each thread comes here: not, perhaps, perhaps but all of its warp or none, for sure.
+#[derive(Clone, Hash)]
+pub struct Mask {
+    pub of: Rc<[u8]>,
+    /// all come for sure; nobody does
+    all: bool,
+    none: bool,
+}
+
+const GONE: u8 = Mask::GONE;
 const MAYBE: u8 = 1;
 const AS_WARP: u8 = 2;
-const SURE: u8 = 3;
+const SURE: u8 = Mask::SURE;
+
+impl Mask {
+    pub const GONE: u8 = 0;
+    pub const SURE: u8 = 3;
+
+    fn all(threads: usize) -> Mask {
+        vec![SURE; threads].into_iter().collect()
+    }
+
+    /// Of these threads, those that also pass a test.
+    fn map(&self, f: impl Fn(usize, u8) -> u8) -> Mask {
+        self.of.iter().enumerate().map(|(t, &m)| f(t, m)).collect()
+    }
+
+    fn gone(&self) -> Mask {
+        self.map(|_, _| GONE)
+    }
+}
+
+impl FromIterator<u8> for Mask {
+    fn from_iter<I: IntoIterator<Item = u8>>(list: I) -> Mask {
+        let of: Rc<[u8]> = list.into_iter().collect();
+        let (low, high) = of.iter().fold((SURE, GONE), |(a, b), &m| (a.min(m), b.max(m)));
+        Mask { all: low == SURE, none: high == GONE, of }
+    }
+}
 
 /// How much of a thread's coming is left after it left the step or the loop.
+#[derive(Hash)]
 struct Jumps {
     of_loop: Vec<u8>,
     of_step: Vec<u8>,
@@ -56,13 +92,16 @@ pub struct Replay<'a> {
     info: &'a KernelInfo,
     machine: &'a Machine,
     pub values: Values<'a>,
-    shadow: Shadow,
-    /// barriers passed by the block, and by each warp
-    blocks: u32,
-    warps: Vec<u32>,
-    time: u32,
-    spans: Vec<Span>,
+    pub intervals: Intervals,
     jumps: Vec<Jumps>,
+    /// Open statements: which, how far, and who is in it.
+    open: Vec<(*const Stmt, i64, Rc<[i64]>, Mask)>,
+    /// States from which some way went on.
+    pub seen: Set<u64>,
+    /// A choice was made, and no state with an empty interval was looked up since.
+    forked: bool,
+    /// The rest of this way is known.
+    done: bool,
     /// choices of this way: the one taken, and the last there is
     pub script: Vec<(i64, i64)>,
     pub at: usize,
@@ -70,34 +109,47 @@ pub struct Replay<'a> {
 }
 
 impl<'a> Replay<'a> {
-    pub fn new(
-        k: &'a Kernel,
-        info: &'a KernelInfo,
-        machine: &'a Machine,
-        sample: super::Sample,
-        script: Vec<(i64, i64)>,
-    ) -> Self {
+    pub fn new(k: &'a Kernel, info: &'a KernelInfo, machine: &'a Machine, sample: super::Sample) -> Self {
         let threads = k.threads.as_ref().map_or(1, Threads::count) as usize;
         Replay {
             k,
             info,
             machine,
             values: Values::new(k, threads, sample),
-            shadow: Shadow::new(k, machine.warp),
-            blocks: 1,
-            warps: vec![1; threads.div_ceil(machine.warp)],
-            time: 0,
-            spans: Vec::new(),
+            intervals: Intervals::new(k, threads, machine.warp),
             jumps: Vec::new(),
-            script,
+            open: Vec::new(),
+            seen: Set::default(),
+            forked: false,
+            done: false,
+            script: Vec::new(),
             at: 0,
             fault: None,
         }
     }
 
-    pub fn start(&mut self, steps: &[Step<'a>]) {
-        let all: Mask = vec![SURE; self.values.threads].into();
-        self.block(steps, &all);
+    /// One way, which takes these choices first.
+    pub fn start(&mut self, steps: &[Step<'a>], sample: super::Sample, script: Vec<(i64, i64)>) {
+        self.values.restart(sample);
+        self.intervals.restart();
+        (self.script, self.at, self.forked, self.done) = (script, 0, false, false);
+        self.block(steps, &Mask::all(self.values.threads));
+        self.close();
+    }
+
+    /// A choice was made in the statement that ends here, or a barrier came after one: does another way go on from the
+    /// same state?
+    fn merge(&mut self, s: &Step<'a>) {
+        if self.done || self.fault.is_some() || self.at < self.script.len() {
+            return;
+        }
+        let mut h = Words::default();
+        std::ptr::from_ref(s.stmt).hash(&mut h);
+        self.open.hash(&mut h);
+        self.jumps.hash(&mut h);
+        self.values.state(&mut h);
+        self.intervals.state(&mut h);
+        self.done = !self.seen.insert(h.finish());
     }
 
     fn choose(&mut self, last: i64) -> i64 {
@@ -105,31 +157,60 @@ impl<'a> Replay<'a> {
             self.script.push((0, last));
         }
         self.at += 1;
+        self.forked = true;
         self.script[self.at - 1].0
     }
 
+    /// The block waits or ends.
+    fn close(&mut self) {
+        if self.fault.is_none()
+            && let Some(fault) = self.intervals.close()
+        {
+            self.fault = Some(Box::new(self.report(&fault)));
+        }
+    }
+
     fn error(&mut self, code: Code, span: Span, message: String) {
+        // what lies before it comes first
+        self.close();
         self.fault.get_or_insert_with(|| Box::new(Diagnostic::error(code, span, message)));
     }
 
     fn block(&mut self, steps: &[Step<'a>], mask: &Mask) {
         for s in steps {
-            let mask = match self.jumps.last() {
-                Some(j) if j.any => {
-                    let left = mask.iter().zip(&j.of_loop).zip(&j.of_step);
-                    left.map(|((&m, &a), &b)| m.min(a).min(b)).collect()
-                }
-                _ => mask.clone(),
-            };
-            if self.fault.is_some() || mask.iter().all(|&m| m == GONE) {
-                return;
+            let left = self.jumps.last().filter(|j| j.any);
+            let left: Option<Mask> = left.map(|j| mask.map(|t, m| m.min(j.of_loop[t]).min(j.of_step[t])));
+            let mask = left.as_ref().unwrap_or(mask);
+            if self.done || self.fault.is_some() || mask.none {
+                break;
             }
-            self.step(s, &mask);
+            let chosen = self.at;
+            self.step(s, mask);
+            let empty = self.intervals.is_empty();
+            if self.at > chosen || self.forked && empty {
+                self.merge(s);
+                self.forked &= !empty;
+            }
+        }
+        // what had a name only here
+        for s in steps {
+            if let StmtKind::Let { local, .. } = &s.stmt.kind {
+                self.values.drop(*local);
+            }
+        }
+    }
+
+    /// Walks a statement's block.
+    fn inside(&mut self, s: &Step<'a>, block: usize, at: i64, rest: Rc<[i64]>, mask: &Mask) {
+        if let Some(steps) = s.blocks.get(block) {
+            self.open.push((s.stmt, at, rest, mask.clone()));
+            self.block(steps, mask);
+            self.open.pop();
         }
     }
 
     fn set(&mut self, l: LocalId, new: &Val, mask: &Mask) {
-        if mask.iter().all(|&m| m == SURE) {
+        if mask.all {
             return self.values.set(l, new.clone());
         }
         let old = self.values.get(l);
@@ -139,14 +220,19 @@ impl<'a> Replay<'a> {
             _ if old.at(t) == new.at(t) => old.at(t),
             _ => OPEN,
         };
-        let merged: Rc<[i64]> = mask.iter().enumerate().map(one).collect();
+        let merged: Rc<[i64]> = mask.of.iter().enumerate().map(one).collect();
         self.values.set(l, Val::Each(merged));
     }
 
     fn step(&mut self, s: &Step<'a>, mask: &Mask) {
         self.touch(s, mask);
         match &s.stmt.kind {
-            StmtKind::Let { local, value } | StmtKind::Assign { local, value } => {
+            // a thread that is not here does not come to where the name is read
+            StmtKind::Let { local, value } => {
+                let v = self.values.eval(*value);
+                self.values.set(*local, v);
+            }
+            StmtKind::Assign { local, value } => {
                 let v = self.values.eval(*value);
                 self.set(*local, &v, mask);
             }
@@ -172,51 +258,49 @@ impl<'a> Replay<'a> {
                 let level = self.level(*cond);
                 let side = if open && level == SURE { self.choose(1) } else { OPEN };
                 let pick = |yes: bool| -> Mask {
-                    let one = |(t, &m): (usize, &u8)| match v.at(t) {
-                        OPEN if side == OPEN => m.min(level),
-                        OPEN => {
-                            if (side != 0) == yes {
-                                m
-                            } else {
-                                GONE
-                            }
-                        }
-                        c => {
-                            if (c != 0) == yes {
-                                m
-                            } else {
-                                GONE
-                            }
-                        }
-                    };
-                    mask.iter().enumerate().map(one).collect()
+                    let keep = |c: i64, m: u8| if (c != 0) == yes { m } else { GONE };
+                    match &v {
+                        Val::One(c) if *c != OPEN && (*c != 0) == yes => mask.clone(),
+                        Val::One(c) if *c != OPEN => mask.gone(),
+                        _ => mask.map(|t, m| match v.at(t) {
+                            OPEN if side == OPEN => m.min(level),
+                            OPEN => keep(side, m),
+                            c => keep(c, m),
+                        }),
+                    }
                 };
-                let (yes, no) = (pick(true), pick(false));
-                self.block(&s.blocks[0], &yes);
-                if let Some(other) = s.blocks.get(1) {
-                    self.block(other, &no);
+                // what the second side hangs on
+                let rest: Rc<[i64]> = match &v {
+                    Val::Each(list) if s.blocks.get(1).is_some_and(|b| !b.is_empty()) => list.clone(),
+                    _ => [side].into(),
+                };
+                for (block, yes) in [(0, true), (1, false)] {
+                    self.inside(s, block, block as i64, rest.clone(), &pick(yes));
                 }
             }
             StmtKind::For { var, named, segments, .. } => {
-                self.jumps.push(Jumps::none(mask.len()));
-                for g in segments {
+                self.jumps.push(Jumps::none(mask.of.len()));
+                for (n, g) in segments.iter().enumerate() {
                     for (&l, &e) in named.iter().zip(&g.values) {
                         let v = self.values.eval(e);
                         self.values.set(l, v);
                     }
-                    self.segment(s, *var, g, mask);
+                    self.segment(s, *var, (n, g), mask);
                 }
                 self.jumps.pop();
             }
             StmtKind::While { cond, .. } => self.rounds(s, *cond, mask),
             StmtKind::Break => self.jump(mask, true),
             StmtKind::Continue => self.jump(mask, false),
-            _ => s.blocks.iter().for_each(|b| self.block(b, mask)),
+            _ => (0..s.blocks.len()).for_each(|b| self.inside(s, b, b as i64, [].into(), mask)),
         }
     }
 
     fn unknown(&self, v: &Val, mask: &Mask) -> bool {
-        mask.iter().enumerate().any(|(t, &m)| m != GONE && v.at(t) == OPEN)
+        match v {
+            Val::One(v) => *v == OPEN && !mask.none,
+            Val::Each(list) => mask.of.iter().zip(list.iter()).any(|(&m, &v)| m != GONE && v == OPEN),
+        }
     }
 
     /// How sure a thread is of what its team does where the value is unknown.
@@ -228,7 +312,7 @@ impl<'a> Replay<'a> {
         }
     }
 
-    fn segment(&mut self, s: &Step<'a>, var: LocalId, g: &Segment, mask: &Mask) {
+    fn segment(&mut self, s: &Step<'a>, var: LocalId, (number, g): (usize, &Segment), mask: &Mask) {
         let (lo, hi, by) = (self.values.eval(g.lo), self.values.eval(g.hi), self.values.eval(g.step));
         let open = self.unknown(&lo, mask) || self.unknown(&hi, mask) || self.unknown(&by, mask);
         let level = self.level(g.lo).min(self.level(g.hi));
@@ -244,8 +328,8 @@ impl<'a> Replay<'a> {
             }
             _ => by,
         };
-        let trips: Vec<i64> = (0..mask.len())
-            .map(|t| match (mask[t], hi.at(t)) {
+        let trips: Vec<i64> = (0..mask.of.len())
+            .map(|t| match (mask.of[t], hi.at(t)) {
                 (GONE, _) => 0,
                 _ if open => guess,
                 (_, hi) => (hi - lo.at(t) + by.at(t) - 1).div_euclid(by.at(t).max(1)).max(0),
@@ -253,20 +337,32 @@ impl<'a> Replay<'a> {
             .collect();
         let most = trips.iter().copied().max().unwrap_or(0);
         let body: u64 = s.blocks.iter().flatten().map(|s| s.cost).sum();
-        let cheap = (most as u64).saturating_mul(body).saturating_mul(mask.len() as u64) <= WORK;
+        let cheap = (most as u64).saturating_mul(body).saturating_mul(mask.of.len() as u64) <= WORK;
         let few = TRIPS + i64::from(self.values.first_block());
         // an even number is left out: what follows meets the slots as it would
         let most = if cheap || most <= few { most } else { few - (most - few) % 2 };
+        let least = trips.iter().copied().min().unwrap_or(0);
+        let sure = if open { level } else { SURE };
+        // which steps are still to come
+        let mut rest = vec![number as i64, most, sure.into()];
+        rest.extend((least != most).then_some(&trips).into_iter().flatten());
+        match &by {
+            Val::One(by) => rest.push(*by),
+            Val::Each(list) => rest.extend(list.iter()),
+        }
+        let rest: Rc<[i64]> = rest.into();
         for i in 0..most {
-            let sure = if open { level } else { SURE };
-            let here = |(t, &m): (usize, &u8)| if i < trips[t] { m.min(sure) } else { GONE };
-            let on: Mask = mask.iter().enumerate().map(here).collect();
+            let on = match sure == SURE && i < least {
+                true => mask.clone(),
+                false => mask.map(|t, m| if i < trips[t] { m.min(sure) } else { GONE }),
+            };
             let at = lo.advanced(i, &by);
             self.values.set(var, at);
-            if !self.turn(s, &on) {
+            if !self.turn(s, i, rest.clone(), &on) {
                 break;
             }
         }
+        self.values.drop(var);
     }
 
     /// A loop over work that blocks share out among them, as much as sizes of tensors make it. A sample may have less
@@ -284,16 +380,18 @@ impl<'a> Replay<'a> {
     }
 
     /// One step of a loop; whether somebody is left for the next.
-    fn turn(&mut self, s: &Step<'a>, on: &Mask) -> bool {
+    fn turn(&mut self, s: &Step<'a>, round: i64, rest: Rc<[i64]>, on: &Mask) -> bool {
         if let Some(j) = self.jumps.last_mut().filter(|j| j.any) {
             j.of_step.fill(SURE);
         }
-        s.blocks.iter().for_each(|b| self.block(b, on));
-        self.fault.is_none() && self.jumps.last().is_none_or(|j| j.of_loop.iter().any(|&m| m != GONE))
+        self.inside(s, 0, round, rest, on);
+        !self.done
+            && self.fault.is_none()
+            && self.jumps.last().is_none_or(|j| j.of_loop.iter().any(|&m| m != GONE))
     }
 
     fn rounds(&mut self, s: &Step<'a>, cond: ExprId, mask: &Mask) {
-        self.jumps.push(Jumps::none(mask.len()));
+        self.jumps.push(Jumps::none(mask.of.len()));
         let level = self.level(cond);
         let mut on = mask.clone();
         let mut guess = None;
@@ -310,13 +408,13 @@ impl<'a> Replay<'a> {
                     break;
                 }
             }
-            let one = |(t, &m): (usize, &u8)| match v.at(t) {
+            on = on.map(|t, m| match v.at(t) {
                 0 => GONE,
                 OPEN => m.min(level),
                 _ => m,
-            };
-            on = on.iter().enumerate().map(one).collect();
-            if on.iter().all(|&m| m == GONE) || !self.turn(s, &on) {
+            });
+            let rest = [guess.unwrap_or(OPEN)].into();
+            if on.none || !self.turn(s, round as i64, rest, &on) {
                 break;
             }
         }
@@ -327,7 +425,7 @@ impl<'a> Replay<'a> {
         if let Some(j) = self.jumps.last_mut() {
             j.any = true;
             let list = if of_loop { &mut j.of_loop } else { &mut j.of_step };
-            for (left, &m) in list.iter_mut().zip(mask.iter()) {
+            for (left, &m) in list.iter_mut().zip(mask.of.iter()) {
                 *left = match m {
                     GONE => *left,
                     SURE => GONE,
@@ -338,14 +436,14 @@ impl<'a> Replay<'a> {
     }
 
     fn meet(&mut self, op: &Op, mask: &Mask, span: Span) {
-        let whole = |n: usize| mask.chunks(n).all(|c| c.iter().all(|&m| m == c[0] && m != MAYBE));
-        let all = mask.iter().all(|&m| m == SURE);
+        let whole = |n: usize| mask.of.chunks(n).all(|c| c.iter().all(|&m| m == c[0] && m != MAYBE));
+        let all = mask.all;
         let group = self.machine.group;
         match sync(op) {
             Some(Sync::Barrier(team)) => {
                 let block = match team {
                     Team::Block | Team::Cluster => true,
-                    Team::Group => mask.len() <= group,
+                    Team::Group => mask.of.len() <= group,
                     Team::Warp | Team::Named(_) => false,
                 };
                 if block && !all || !block && !whole(self.machine.warp) {
@@ -353,11 +451,9 @@ impl<'a> Replay<'a> {
                     let message = format!("only a part of the {part} comes to this barrier");
                     return self.error(codes::UNORDERED, span, message);
                 }
-                if block {
-                    self.blocks += 1;
-                } else {
-                    let warps = mask.chunks(self.machine.warp).zip(&mut self.warps);
-                    warps.filter(|(m, _)| m[0] != GONE).for_each(|(_, w)| *w += 1);
+                match block || mask.all && mask.of.len() <= self.machine.warp {
+                    true => self.close(),
+                    false => self.intervals.wait_warps(mask),
                 }
             }
             Some(Sync::Exchange(team)) => {
@@ -385,42 +481,10 @@ impl<'a> Replay<'a> {
         if s.touches.is_empty() {
             return;
         }
-        self.time += 1;
-        let step = self.spans.len() as u32;
-        self.spans.push(s.stmt.span);
+        self.intervals.statement(s.stmt.span);
         for touch in &s.touches {
-            let Some(object) = self.shadow.object(touch.obj) else { continue };
-            let index: Option<Vec<Val>> =
-                touch.index.as_ref().map(|list| list.iter().map(|&e| self.values.place(e)).collect());
-            let mut at = vec![0; index.as_ref().map_or(0, Vec::len)];
-            for t in (0..mask.len()).filter(|&t| mask[t] != GONE) {
-                let new = Mark {
-                    thread: t as u32,
-                    block: self.blocks,
-                    warp: self.warps[t / self.machine.warp],
-                    time: self.time,
-                    step,
-                    lost: false,
-                };
-                let mut known = index.is_some();
-                for (a, v) in at.iter_mut().zip(index.iter().flatten()) {
-                    *a = v.at(t);
-                    known &= *a != OPEN;
-                }
-                let met = match known {
-                    true => self.shadow.touch(object, &at, touch.kind, new, mask[t] == SURE),
-                    false => self.shadow.touch_any(object, touch.kind, new),
-                };
-                match met {
-                    Some(Found::Race(other)) => return self.report(touch.obj, &new, &other),
-                    Some(Found::Other(o)) => {
-                        let (mine, other) = (self.name(touch.obj), self.name(self.shadow.obj(o)));
-                        let message = format!("`{mine}` is read here where `{other}` was written over it");
-                        return self.error(codes::UNORDERED, s.stmt.span, message);
-                    }
-                    None => {}
-                }
-            }
+            let index = touch.index.as_ref().map(|list| list.iter().map(|&e| self.values.place(e)).collect());
+            self.intervals.touch(touch.obj, index, touch.kind, mask);
         }
     }
 
@@ -432,15 +496,20 @@ impl<'a> Replay<'a> {
         }
     }
 
-    fn report(&mut self, obj: Obj, new: &Mark, other: &Mark) {
-        let name = self.name(obj);
-        let message = format!(
-            "threads {} and {} meet here in `{name}`, and no barrier lies between them",
-            other.thread, new.thread
-        );
-        let span = self.spans[new.step as usize];
-        let d = Diagnostic::error(codes::UNORDERED, span, message);
-        self.fault = Some(Box::new(d.also(self.spans[other.step as usize], "the other access")));
+    fn report(&self, fault: &Fault) -> Diagnostic {
+        match fault {
+            Fault::Race { obj, threads: [a, b], spans: [first, second] } => {
+                let name = self.name(*obj);
+                let message =
+                    format!("threads {a} and {b} meet here in `{name}`, and no barrier lies between them");
+                Diagnostic::error(codes::UNORDERED, *second, message).also(*first, "the other access")
+            }
+            Fault::Other { mine, other, span } => {
+                let (mine, other) = (self.name(*mine), self.name(*other));
+                let message = format!("`{mine}` is read here where `{other}` was written over it");
+                Diagnostic::error(codes::UNORDERED, *span, message)
+            }
+        }
     }
 }
 

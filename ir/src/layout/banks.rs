@@ -2,6 +2,7 @@
 //! swizzle, a few thousand integer operations at most.
 
 use super::{Axis, Layout, Mismatch, Piece, Relation, Shared, gcd, relate};
+use smallvec::{SmallVec, smallvec};
 use std::collections::BTreeMap;
 
 /// How shared memory serves a warp.
@@ -37,10 +38,10 @@ pub fn bank_conflicts_of(addresses: &[u64], width: u64, banks: &Banks) -> Vec<u6
 
 fn ways(phase: &[u64], width: u64, banks: &Banks) -> u64 {
     let words = |a: &u64| (a / banks.bytes)..=((a + width - 1) / banks.bytes);
-    let mut all: Vec<u64> = phase.iter().flat_map(words).collect();
+    let mut all: SmallVec<[u64; 64]> = phase.iter().flat_map(words).collect();
     all.sort_unstable();
     all.dedup();
-    let mut load = vec![0; banks.count as usize];
+    let mut load: SmallVec<[u64; 64]> = smallvec![0; banks.count as usize];
     all.iter().for_each(|w| load[(w % banks.count) as usize] += 1);
     load.into_iter().max().unwrap_or(0)
 }

@@ -6,18 +6,16 @@ use pantile_ir::effects::{Kind, Obj};
 use std::rc::Rc;
 
 /// One access of a unit, as every thread makes it.
-#[derive(Clone)]
+#[derive(PartialEq, Eq, Hash)]
 pub struct Touch {
     pub obj: Obj,
     /// an index an axis; `None` is the whole object
     pub index: Option<Vec<Val>>,
     /// The same as sums over thread axes and loops.
-    pub sums: Option<Vec<Option<Sum>>>,
+    pub sums: Option<Vec<Option<Rc<Sum>>>>,
     pub kind: Kind,
     /// threads that may come here
     pub mask: Rc<Vec<bool>>,
-    /// A barrier of warps lies between it and now.
-    pub warps_met: bool,
 }
 
 /// The smallest team that a conflict stays in.
@@ -73,7 +71,7 @@ pub fn reach(a: &Touch, b: &Touch, same: bool, warp: usize) -> Reach {
             return worst;
         }
     }
-    if a.warps_met && worst == Reach::Warp { Reach::None } else { worst }
+    worst
 }
 
 fn mix(x: u64) -> u64 {

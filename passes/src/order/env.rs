@@ -1,24 +1,23 @@
 //! Values of names and expressions along the text.
 
 use super::value::{Known, STEPS, Val, operate};
+use pantile_ir::hash::Map;
 use pantile_ir::program::*;
 use pantile_ir::verify::{KernelInfo, Level};
-use std::collections::HashMap;
 use std::rc::Rc;
 
 pub struct Env<'a> {
     pub k: &'a Kernel,
     pub info: &'a KernelInfo,
     pub threads: usize,
-    names: HashMap<LocalId, Val>,
-    /// when a name got its value
-    when: HashMap<LocalId, u64>,
+    /// by local: its value, and when it got it
+    names: Vec<(Val, u64)>,
     clock: u64,
-    /// values with the time of their making: they hold as long as no name in them got another
-    memo: HashMap<ExprId, (Val, u64)>,
-    roots: HashMap<ExprId, Rc<[LocalId]>>,
+    /// by expression: values with the time of their making, which hold as long as no name in them got another
+    memo: Vec<Option<(Val, u64)>>,
+    roots: Vec<Option<Rc<[LocalId]>>>,
     /// what blocks assign
-    assigned: HashMap<*const Stmt, Rc<[LocalId]>>,
+    assigned: Map<*const Stmt, Rc<[LocalId]>>,
     /// Makes symbols of different times different.
     fresh: u32,
 }
@@ -26,40 +25,46 @@ pub struct Env<'a> {
 impl<'a> Env<'a> {
     pub fn new(k: &'a Kernel, info: &'a KernelInfo) -> Env<'a> {
         let threads = k.threads.as_ref().map_or(1, Threads::count) as usize;
-        let mut names: HashMap<LocalId, Val> = HashMap::new();
-        let mut inner = 1;
-        for &(axis, n) in k.threads.iter().flat_map(|t| t.axes.iter().rev()) {
-            let n = n.max(1) as usize;
-            let part = (0..threads).map(|t| (t / inner % n) as i64).collect();
-            names.insert(axis, Some(Rc::new(Known::table(part))));
-            inner *= n;
-        }
-        for (i, &l) in k.grid.locals.iter().enumerate() {
-            names.insert(l, Some(Rc::new(Known::symbol(&format!("grid{i}")))));
-        }
-        Env {
+        let mut env = Env {
             k,
             info,
             threads,
-            names,
-            when: HashMap::new(),
+            names: vec![(None, 0); k.body.locals.len()],
             clock: 0,
-            memo: HashMap::new(),
-            roots: HashMap::new(),
-            assigned: HashMap::new(),
+            memo: vec![None; k.body.exprs.len()],
+            roots: vec![None; k.body.exprs.len()],
+            assigned: Map::default(),
             fresh: 0,
+        };
+        env.restart();
+        env
+    }
+
+    /// Nothing is known but numbers of threads and blocks.
+    pub fn restart(&mut self) {
+        let k = self.k;
+        (self.clock, self.fresh) = (self.clock + 1, 0);
+        self.names.fill((None, self.clock));
+        let mut inner = 1;
+        for &(axis, n) in k.threads.iter().flat_map(|t| t.axes.iter().rev()) {
+            let n = n.max(1) as usize;
+            let part = (0..self.threads).map(|t| (t / inner % n) as i64).collect();
+            self.set(axis, Some(Rc::new(Known::table(part))));
+            inner *= n;
+        }
+        for (i, &l) in k.grid.locals.iter().enumerate() {
+            self.set(l, Some(Rc::new(Known::symbol(&format!("grid{i}")))));
         }
     }
 
     pub fn set(&mut self, l: LocalId, v: Val) {
         self.clock += 1;
-        self.when.insert(l, self.clock);
-        self.names.insert(l, v);
+        self.names[l.index()] = (v, self.clock);
     }
 
     /// The names that an expression's value hangs on.
     fn roots(&mut self, e: ExprId) -> Rc<[LocalId]> {
-        if let Some(r) = self.roots.get(&e) {
+        if let Some(r) = &self.roots[e.index()] {
             return r.clone();
         }
         let (mut list, mut inner) = (Vec::new(), Vec::new());
@@ -74,12 +79,12 @@ impl<'a> Env<'a> {
         list.sort_unstable();
         list.dedup();
         let r: Rc<[LocalId]> = list.into();
-        self.roots.insert(e, r.clone());
+        self.roots[e.index()] = Some(r.clone());
         r
     }
 
     pub fn get(&self, l: LocalId) -> Val {
-        self.names.get(&l).cloned().flatten()
+        self.names[l.index()].0.clone()
     }
 
     /// A new symbol, for a value that all threads agree on.
@@ -120,13 +125,13 @@ impl<'a> Env<'a> {
 
     pub fn eval(&mut self, e: ExprId) -> Val {
         let roots = self.roots(e);
-        if let Some((v, made)) = self.memo.get(&e)
-            && roots.iter().all(|l| self.when.get(l).is_none_or(|w| w <= made))
+        if let Some((v, made)) = &self.memo[e.index()]
+            && roots.iter().all(|l| self.names[l.index()].1 <= *made)
         {
             return v.clone();
         }
         let v = self.compute(e);
-        self.memo.insert(e, (v.clone(), self.clock));
+        self.memo[e.index()] = Some((v.clone(), self.clock));
         v
     }
 

@@ -10,6 +10,7 @@ mod conflict;
 mod env;
 mod radix;
 mod relevant;
+mod touches;
 mod value;
 
 pub(crate) use env::Env;
@@ -17,14 +18,16 @@ pub(crate) use value::{Known, Val};
 
 pub use crate::make::Make;
 use crate::pipeline::Cx;
-use conflict::{Reach, Touch, clash, reach};
+use conflict::{Reach, Touch};
 use pantile_ir::builder::{KernelBuilder, Result, Rewrite, rewrite};
 use pantile_ir::diag::Diagnostics;
-use pantile_ir::effects::{Obj, Part, Sync, sync};
+use pantile_ir::effects::{Part, Sync, sync};
+use pantile_ir::hash::Map;
 use pantile_ir::program::*;
 use pantile_ir::verify::{KernelInfo, Level, verify};
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::rc::Rc;
+use touches::{Pending, Touches, passed, unique};
 
 /// A loop of no more steps than this and no more statements is walked step by step.
 const FEW: i64 = 8;
@@ -36,7 +39,7 @@ pub fn run(program: Program, cx: &Cx) -> std::result::Result<Program, Diagnostic
     let info = verify(&program, cx.arch)?;
     let warp = meeting(&cx.arch.facts.threads);
     let plans = program.kernels.iter().zip(&info.kernels).map(|((_, k), info)| points(k, info, warp));
-    let plans: Vec<HashMap<usize, Team>> = plans.collect();
+    let plans: Vec<Points> = plans.collect();
     let mut plans = plans.into_iter();
     let done = rewrite(program, Stage::Final, |k, stmts| {
         Insert { points: plans.next().unwrap_or_default(), number: 0 }.stmts(k, stmts)
@@ -51,7 +54,7 @@ fn meeting(t: &pantile_ir::target::Threads) -> usize {
 }
 
 struct Insert {
-    points: HashMap<usize, Team>,
+    points: Points,
     number: usize,
 }
 
@@ -67,68 +70,40 @@ impl Rewrite for Insert {
     }
 }
 
+type Points = Map<usize, Team>;
+
 /// Statements before which a barrier belongs, by their numbers.
 fn points(k: &Kernel, info: &KernelInfo, warp: usize) -> Points {
-    let (mut points, suspects) = walked(k, info, warp, Points::new());
-    for s in suspects {
+    let mut w = Walk::new(k, info, warp);
+    if w.env.threads == 1 {
+        return Points::default();
+    }
+    w.again(Points::default());
+    let mut points = w.points.clone();
+    for s in std::mem::take(&mut w.suspects) {
         let mut without = points.clone();
         without.remove(&s);
-        if walked(k, info, warp, without.clone()).0 == without {
+        w.again(without.clone());
+        if w.points == without {
             points = without;
         }
     }
     points
 }
 
-type Points = HashMap<usize, Team>;
-
-/// What a walk adds to these points, and which of all are perhaps not needed.
-fn walked(k: &Kernel, info: &KernelInfo, warp: usize, points: Points) -> (Points, BTreeSet<usize>) {
-    let env = Env::new(k, info);
-    if env.threads == 1 {
-        return (points, BTreeSet::new());
-    }
-    let all = Rc::new(vec![true; env.threads]);
-    let mut w = Walk {
-        env,
-        plain: HashMap::new(),
-        sums: radix::Sums::of(k),
-        relevant: relevant::Relevant::of(k),
-        warp,
-        points,
-        suspects: BTreeSet::new(),
-        exits: Vec::new(),
-        aliases: aliases(k),
-        all,
-    };
-    w.block(&k.stmts, 0, &mut Pending::new());
-    (w.points, w.suspects)
-}
-
-/// Shared buffers that have bytes in common.
-fn aliases(k: &Kernel) -> Vec<(BufferId, BufferId)> {
-    let ranges = crate::share::ranges(k);
-    let pairs = ranges.iter().flat_map(|x| ranges.iter().map(move |y| (x, y)));
-    let meet = pairs.filter(|((a, x), (b, y))| a != b && x.start < y.end && y.start < x.end);
-    meet.map(|((a, _), (b, _))| (*a, *b)).collect()
-}
-
-type Pending = Vec<Touch>;
-
 struct Walk<'a> {
     env: Env<'a>,
     sums: radix::Sums<'a>,
     relevant: relevant::Relevant,
     /// Statements of which sums alone say who meets whom.
-    plain: HashMap<*const Stmt, bool>,
-    warp: usize,
+    plain: Map<*const Stmt, bool>,
+    all: Touches,
     points: Points,
     /// Points that a later one, found in a loop's second step, may stand for.
     suspects: BTreeSet<usize>,
     /// What is pending where the open loops are left or continued.
     exits: Vec<Pending>,
-    aliases: Vec<(BufferId, BufferId)>,
-    all: Rc<Vec<bool>>,
+    everybody: Rc<Vec<bool>>,
 }
 
 /// Statements of a block and below.
@@ -141,6 +116,29 @@ fn sizes(block: &Block) -> usize {
 }
 
 impl<'a> Walk<'a> {
+    fn new(k: &'a Kernel, info: &'a KernelInfo, warp: usize) -> Walk<'a> {
+        let env = Env::new(k, info);
+        Walk {
+            everybody: Rc::new(vec![true; env.threads]),
+            env,
+            sums: radix::Sums::of(k),
+            relevant: relevant::Relevant::of(k),
+            plain: Map::default(),
+            all: Touches::new(k, warp),
+            points: Points::default(),
+            suspects: BTreeSet::new(),
+            exits: Vec::new(),
+        }
+    }
+
+    /// Walks the kernel with these points and adds what it still needs; notes which of all are perhaps not needed.
+    fn again(&mut self, points: Points) {
+        self.points = points;
+        self.suspects.clear();
+        self.env.restart();
+        self.block(&self.env.k.stmts, 0, &mut Pending::new());
+    }
+
     fn block(&mut self, block: &'a Block, mut number: usize, pending: &mut Pending) {
         for s in block {
             self.stmt(s, number, pending);
@@ -205,7 +203,7 @@ impl<'a> Walk<'a> {
             for a in self.relevant.touches(s).iter() {
                 plain &= match &a.part {
                     Part::Element(list) => {
-                        let sums: Option<Vec<radix::Sum>> = list.iter().map(|&e| self.sums.sum(e)).collect();
+                        let sums: Option<Vec<_>> = list.iter().map(|&e| self.sums.sum(e)).collect();
                         sums.is_some_and(|sums| !guarded || self.sums.names_all(&sums))
                     }
                     Part::Whole | Part::Region(_) => false,
@@ -226,8 +224,9 @@ impl<'a> Walk<'a> {
             return false;
         }
         let mut new = Vec::new();
-        self.touches(s, true, &self.all.clone(), &mut new);
-        new.iter().enumerate().all(|(i, a)| new[i..].iter().all(|b| self.pair(a, b) == Reach::None))
+        self.touches(s, true, &self.everybody.clone(), &mut new);
+        unique(&mut new);
+        (0..new.len()).all(|i| self.all.worst(&self.sums, &new[i..=i], &new[i..]) == Reach::None)
     }
 
     /// What the statement gives names to.
@@ -400,22 +399,18 @@ impl<'a> Walk<'a> {
             return passed(team, pending);
         }
         let mut new = Vec::new();
-        self.touches(s, deep, &self.all.clone(), &mut new);
+        self.touches(s, deep, &self.everybody.clone(), &mut new);
+        unique(&mut new);
         match self.points.get(&number) {
             Some(&team) => passed(team, pending),
-            None => {
-                let worst = pending.iter().flat_map(|a| new.iter().map(move |b| (a, b)));
-                let worst = worst.map(|(a, b)| self.pair(a, b)).max().unwrap_or(Reach::None);
-                match worst {
-                    Reach::None => {}
-                    Reach::Warp => self.wait(number, Team::Warp, pending),
-                    Reach::Block => self.wait(number, Team::Block, pending),
-                }
-            }
+            None => match self.all.worst(&self.sums, pending, &new) {
+                Reach::None => {}
+                Reach::Warp => self.wait(number, Team::Warp, pending),
+                Reach::Block => self.wait(number, Team::Block, pending),
+            },
         }
         // a barrier of warps that was enough before may not be now
-        let far = pending.iter().any(|a| new.iter().any(|b| self.pair(a, b) == Reach::Block));
-        if far {
+        if self.all.worst(&self.sums, pending, &new) == Reach::Block {
             self.wait(number, Team::Block, pending);
         }
         pending.extend(new);
@@ -429,32 +424,7 @@ impl<'a> Walk<'a> {
         passed(team, pending);
     }
 
-    fn pair(&self, a: &Touch, b: &Touch) -> Reach {
-        if !clash(a.kind, b.kind) {
-            return Reach::None;
-        }
-        let same = a.obj == b.obj;
-        let alias = match (a.obj, b.obj) {
-            (Obj::Shared(x), Obj::Shared(y)) => self.aliases.contains(&(x, y)),
-            _ => false,
-        };
-        if !same && !alias {
-            return Reach::None;
-        }
-        if same && let (Some(x), Some(y)) = (&a.sums, &b.sums) {
-            let (one, near) = self.sums.reach(self.sums.agree(x, y), self.warp);
-            if one || near && a.warps_met {
-                return Reach::None;
-            }
-            let loose = |t: &Touch| t.index.iter().flatten().any(Option::is_none);
-            if near && (loose(a) || loose(b)) {
-                return Reach::Warp;
-            }
-        }
-        reach(a, b, same, self.warp)
-    }
-
-    fn touches(&mut self, s: &'a Stmt, deep: bool, mask: &Rc<Vec<bool>>, out: &mut Vec<Touch>) {
+    fn touches(&mut self, s: &'a Stmt, deep: bool, mask: &Rc<Vec<bool>>, out: &mut Pending) {
         let plain = self.is_plain(s, false);
         for a in self.relevant.touches(s).iter() {
             let index = match &a.part {
@@ -466,7 +436,7 @@ impl<'a> Walk<'a> {
                 Part::Whole | Part::Region(_) => None,
             };
             let mask = mask.clone();
-            out.push(Touch { obj: a.obj, index, sums, kind: a.kind, mask, warps_met: false });
+            out.push(self.all.add(Touch { obj: a.obj, index, sums, kind: a.kind, mask }));
         }
         if !deep {
             return;
@@ -529,7 +499,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn inner(&mut self, block: &'a Block, mask: &Rc<Vec<bool>>, out: &mut Vec<Touch>) {
+    fn inner(&mut self, block: &'a Block, mask: &Rc<Vec<bool>>, out: &mut Pending) {
         for s in block {
             if self.relevant.is_idle(s) {
                 self.define(s);
@@ -548,31 +518,4 @@ fn jumps(block: &Block) -> bool {
     let mut found = false;
     walk(block, &mut |s| found |= matches!(s.kind, StmtKind::Break | StmtKind::Continue));
     found
-}
-
-fn passed(team: Team, pending: &mut Pending) {
-    match team {
-        Team::Block | Team::Cluster => pending.clear(),
-        Team::Warp => pending.iter_mut().for_each(|t| t.warps_met = true),
-        Team::Group | Team::Named(_) => {}
-    }
-}
-
-/// Without repeats, which walking on a loop makes.
-fn unique(pending: &mut Pending) {
-    let mut kept: Pending = Vec::with_capacity(pending.len());
-    for t in pending.drain(..) {
-        let same = |o: &Touch| {
-            o.obj == t.obj
-                && o.kind == t.kind
-                && o.index == t.index
-                && o.sums == t.sums
-                && o.mask == t.mask
-                && o.warps_met == t.warps_met
-        };
-        if !kept.iter().any(same) {
-            kept.push(t);
-        }
-    }
-    *pending = kept;
 }

@@ -4,18 +4,20 @@
 //! indices is 0. Where each factor is larger than what all smaller ones can sum up to, as in a mixed-radix number, a
 //! difference of 0 makes each variable's own difference 0.
 
+use pantile_ir::hash::Map;
 use pantile_ir::program::*;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
+use std::rc::Rc;
 
 /// A variable that differs between threads or between steps.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Var {
     Axis(usize),
     Loop(LocalId),
 }
 
 /// What all threads and steps agree on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum Same {
     Dim(DimId),
     Arg(ArgId),
@@ -23,7 +25,7 @@ enum Same {
     Whole(ExprId),
 }
 
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Sum {
     vars: BTreeMap<Var, i64>,
     same: BTreeMap<Same, i64>,
@@ -52,21 +54,21 @@ impl Sum {
 /// Definitions that sums are expanded by.
 pub struct Sums<'a> {
     k: &'a Kernel,
-    lets: HashMap<LocalId, ExprId>,
+    lets: Map<LocalId, ExprId>,
     /// The first and the last value of a loop's variable, where they are known.
-    spans: HashMap<LocalId, Option<(i64, i64)>>,
-    axes: HashMap<LocalId, usize>,
-    memo: HashMap<ExprId, Option<Sum>>,
+    spans: Map<LocalId, Option<(i64, i64)>>,
+    axes: Map<LocalId, usize>,
+    memo: Map<ExprId, Option<Rc<Sum>>>,
 }
 
 impl<'a> Sums<'a> {
     pub fn of(k: &'a Kernel) -> Sums<'a> {
         let mut s = Sums {
             k,
-            lets: HashMap::new(),
-            spans: HashMap::new(),
-            axes: HashMap::new(),
-            memo: HashMap::new(),
+            lets: Map::default(),
+            spans: Map::default(),
+            axes: Map::default(),
+            memo: Map::default(),
         };
         if let Some(t) = &k.threads {
             s.axes.extend(t.axes.iter().enumerate().map(|(i, &(l, _))| (l, i)));
@@ -89,12 +91,12 @@ impl<'a> Sums<'a> {
     }
 
     /// The sum that an index is; `None` where it is something else.
-    pub fn sum(&mut self, e: ExprId) -> Option<Sum> {
+    pub fn sum(&mut self, e: ExprId) -> Option<Rc<Sum>> {
         if let Some(known) = self.memo.get(&e) {
             return known.clone();
         }
         self.memo.insert(e, None);
-        let made = self.make(e);
+        let made = self.make(e).map(Rc::new);
         self.memo.insert(e, made.clone());
         made
     }
@@ -111,7 +113,7 @@ impl<'a> Sums<'a> {
                 } else if self.spans.contains_key(l) {
                     var(Var::Loop(*l))
                 } else if let Some(&value) = self.lets.get(l) {
-                    self.sum(value)
+                    self.sum(value).map(|s| (*s).clone())
                 } else if matches!(body.locals[*l].kind, LocalKind::Grid(_)) {
                     same(Same::Grid(*l))
                 } else {
@@ -120,8 +122,8 @@ impl<'a> Sums<'a> {
             }
             Expr::Dim(d) => same(Same::Dim(*d)),
             Expr::Arg(a) => same(Same::Arg(*a)),
-            Expr::Binary(BinOp::Add, a, b) => self.sum(*a)?.plus(&self.sum(*b)?, 1),
-            Expr::Binary(BinOp::Sub, a, b) => self.sum(*a)?.plus(&self.sum(*b)?, -1),
+            Expr::Binary(BinOp::Add, a, b) => (*self.sum(*a)?).clone().plus(&*self.sum(*b)?, 1),
+            Expr::Binary(BinOp::Sub, a, b) => (*self.sum(*a)?).clone().plus(&*self.sum(*b)?, -1),
             Expr::Binary(BinOp::Mul, a, b) => {
                 let (x, y) = (self.sum(*a)?, self.sum(*b)?);
                 let plain = |s: &Sum| s.vars.is_empty() && s.same.is_empty();
@@ -132,7 +134,7 @@ impl<'a> Sums<'a> {
                     _ => None,
                 }
             }
-            Expr::Cast { to: Elem::Index, value, .. } => self.sum(*value),
+            Expr::Cast { to: Elem::Index, value, .. } => self.sum(*value).map(|s| (*s).clone()),
             _ if self.fixed(e) => same(Same::Whole(e)),
             _ => None,
         }
@@ -158,14 +160,14 @@ impl<'a> Sums<'a> {
     }
 
     /// Every thread axis stands in one of the indices, so that equal indices may mean equal threads.
-    pub fn names_all(&self, sums: &[Sum]) -> bool {
+    pub fn names_all(&self, sums: &[Rc<Sum>]) -> bool {
         let axes = self.k.threads.iter().flat_map(|t| &t.axes).enumerate();
         let named = |i: usize| sums.iter().any(|s| s.vars.get(&Var::Axis(i)).is_some_and(|&n| n != 0));
         axes.filter(|(_, a)| a.1 > 1).all(|(i, _)| named(i))
     }
 
     /// Thread axes, as bits, on which threads must agree that meet at these two places.
-    pub fn agree(&self, a: &[Option<Sum>], b: &[Option<Sum>]) -> u32 {
+    pub fn agree(&self, a: &[Option<Rc<Sum>>], b: &[Option<Rc<Sum>>]) -> u32 {
         let pairs = a.iter().zip(b).filter_map(|(x, y)| Some((x.as_ref()?, y.as_ref()?)));
         pairs.map(|(x, y)| self.agree_on(x, y)).fold(0, |m, n| m | n)
     }

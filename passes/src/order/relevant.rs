@@ -2,15 +2,16 @@
 //! indices and conditions are computed from. The rest of a kernel, mostly loops over registers, is passed by.
 
 use pantile_ir::effects::{Access, Ctx, Obj, Part, stmt_effects, sync};
+use pantile_ir::hash::{Map, Set};
 use pantile_ir::program::*;
-use std::collections::{HashMap, HashSet};
+
 use std::rc::Rc;
 
 #[derive(Default)]
 pub struct Relevant {
-    touches: HashMap<*const Stmt, Rc<[Access]>>,
-    idle: HashSet<*const Stmt>,
-    needed: HashSet<LocalId>,
+    touches: Map<*const Stmt, Rc<[Access]>>,
+    idle: Set<*const Stmt>,
+    needed: Set<LocalId>,
 }
 
 impl Relevant {
@@ -87,8 +88,8 @@ fn counts(k: &Kernel, obj: Obj) -> bool {
     }
 }
 
-fn need(k: &Kernel, root: ExprId, needed: &mut HashSet<LocalId>) {
-    let (mut open, mut seen) = (vec![root], HashSet::new());
+fn need(k: &Kernel, root: ExprId, needed: &mut Set<LocalId>) {
+    let (mut open, mut seen) = (vec![root], Set::default());
     while let Some(e) = open.pop() {
         if !seen.insert(e) {
             continue;

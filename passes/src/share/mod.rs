@@ -16,7 +16,7 @@ use pantile_ir::effects::{Ctx, Obj, stmt_effects};
 use pantile_ir::layout::{Axis, Shared, Xor, contiguous};
 use pantile_ir::program::*;
 use pantile_ir::verify::{KernelInfo, Level, verify};
-use pitch::Rows;
+use pitch::{Rows, Scan};
 use std::collections::HashMap;
 use std::ops::Range;
 
@@ -32,10 +32,11 @@ pub fn run(program: Program, cx: &Cx) -> std::result::Result<Program, Diagnostic
     for ((_, k), info) in program.kernels.iter().zip(&info.kernels) {
         let need =
             |places: &HashMap<BufferId, Place>| places.values().map(|p| p.range().end).max().unwrap_or(0);
-        let mut chosen = places(k, info, cx, Rows::Padded);
+        let scan = Scan::of(k, info);
+        let mut chosen = places(k, info, cx, &scan, Rows::Padded);
         for rows in [Rows::Swizzled, Rows::Plain] {
             if limit.is_some_and(|l| need(&chosen) > l) {
-                chosen = places(k, info, cx, rows);
+                chosen = places(k, info, cx, &scan, rows);
             }
         }
         let most = need(&chosen);
@@ -91,7 +92,7 @@ impl Place {
     }
 }
 
-fn places(k: &Kernel, info: &KernelInfo, cx: &Cx, rows: Rows) -> HashMap<BufferId, Place> {
+fn places(k: &Kernel, info: &KernelInfo, cx: &Cx, scan: &Scan, rows: Rows) -> HashMap<BufferId, Place> {
     let mut lives = Lives { k, info, at: 0, number: 0, lives: HashMap::new() };
     lives.block(&k.stmts, true);
     let mut wanted = Vec::new();
@@ -103,7 +104,7 @@ fn places(k: &Kernel, info: &KernelInfo, cx: &Cx, rows: Rows) -> HashMap<BufferI
         };
         shared.layout.offset[Axis::Mem] = 0;
         if b.layout.is_none()
-            && let Some(pitched) = pitch::choose(k, info, id, cx.arch, rows)
+            && let Some(pitched) = pitch::choose(scan, id, cx.arch, rows)
         {
             shared = pitched;
         }

@@ -2,17 +2,17 @@
 //! accesses are fewest. Counts take each statement once, loops at their first two and their last steps.
 
 use crate::order::{Env, Known, Val};
-use pantile_ir::effects::{Ctx, Kind, Obj, Part, stmt_effects};
+use pantile_ir::effects::{Access, Ctx, Kind, Obj, Part, stmt_effects};
+use pantile_ir::hash::{Map, Set};
 use pantile_ir::layout::{Axis, Banks, Digit, Dim, Layout, Shared, Xor, bank_conflicts_of, contiguous};
 use pantile_ir::program::*;
 use pantile_ir::target::Arch;
 use pantile_ir::verify::KernelInfo;
-use std::collections::HashMap;
 use std::rc::Rc;
 
-/// The indices of an access by thread, and the bytes that each takes.
+/// An access: its indices, one number or one for each thread, and the bytes that a thread takes.
 struct Use {
-    index: Vec<Vec<i64>>,
+    index: Vec<Rc<Vec<i64>>>,
     active: Rc<Vec<bool>>,
     bytes: u64,
     write: bool,
@@ -32,20 +32,20 @@ pub enum Rows {
 
 /// The layout with the fewest phases: plain rows, padded rows where that helps, else rows with a swizzle that keeps
 /// wide accesses whole. `None` where plain rows do.
-pub fn choose(k: &Kernel, info: &KernelInfo, buffer: BufferId, arch: &Arch, rows: Rows) -> Option<Shared> {
-    let b = &k.buffers[buffer];
+pub fn choose(scan: &Scan, buffer: BufferId, arch: &Arch, rows: Rows) -> Option<Shared> {
+    let b = &scan.env.k.buffers[buffer];
     let banks = arch.banks()?;
     let size = Elem::D(b.elem).bytes();
     let (&fast, slow) = b.shape.split_last()?;
     if rows == Rows::Plain || slow.iter().all(|&n| n == 1) {
         return None;
     }
-    let scan = Scan::of(k, info, buffer);
+    let uses = &scan.of.get(&buffer)?.known;
     let row = u64::from(fast) * size;
-    let wide = scan.uses.iter().map(|u| u.bytes).max().unwrap_or(size);
+    let wide = uses.iter().map(|u| u.bytes).max().unwrap_or(size);
     let plain = pitched(&b.shape, size, row);
-    let ideal: u64 = scan.uses.iter().map(|u| price(u, &plain, &banks).ideal).sum();
-    let mut best = Best { uses: &scan.uses, banks, ideal, cost: u64::MAX, layout: None };
+    let ideal: u64 = uses.iter().map(|u| price(u, &plain, &banks).ideal).sum();
+    let mut best = Best { uses, banks, ideal, cost: u64::MAX, layout: None };
     best.consider(&plain);
     // a padded row must keep the alignment that wide accesses need
     let step = wide.max(banks.bytes);
@@ -131,9 +131,10 @@ pub fn conflicts(k: &Kernel, info: &KernelInfo, buffer: BufferId, arch: &Arch) -
     let b = &k.buffers[buffer];
     let banks = arch.banks()?;
     let place = placed(b);
-    let scan = Scan::of(k, info, buffer);
-    let mut total = Conflicts { unknown: scan.skipped.len() as u64, ..Conflicts::default() };
-    for u in &scan.uses {
+    let scan = Scan::of(k, info);
+    let uses = scan.of.get(&buffer)?;
+    let mut total = Conflicts { unknown: uses.skipped.len() as u64, ..Conflicts::default() };
+    for u in &uses.known {
         let one = price(u, &place, &banks);
         total.ideal += one.ideal;
         total.phases += one.phases;
@@ -146,13 +147,13 @@ pub fn conflicts(k: &Kernel, info: &KernelInfo, buffer: BufferId, arch: &Arch) -
 /// 0 no access, `None` not known before the launch.
 pub fn ways(k: &Kernel, info: &KernelInfo, arch: &Arch) -> Vec<(BufferId, Option<u64>, Option<u64>)> {
     let shared = k.buffers.iter().filter(|(_, b)| b.home == Home::Shared);
+    let scan = Scan::of(k, info);
     let one = |(id, b): (BufferId, &Buffer)| {
-        let Some(banks) = arch.banks() else { return (id, None, None) };
+        let (Some(banks), Some(all)) = (arch.banks(), scan.of.get(&id)) else { return (id, None, None) };
         let place = placed(b);
-        let scan = Scan::of(k, info, id);
         let most = |write: bool| {
-            let known = scan.skipped.values().all(|&w| w != write);
-            let uses = scan.uses.iter().filter(|u| u.write == write);
+            let known = all.skipped.values().all(|&w| w != write);
+            let uses = all.known.iter().filter(|u| u.write == write);
             known.then(|| uses.map(|u| price(u, &place, &banks).ways).max().unwrap_or(0))
         };
         (id, most(false), most(true))
@@ -185,13 +186,14 @@ fn price(u: &Use, place: &Shared, banks: &Banks) -> Conflicts {
     let strides: Option<Vec<u64>> =
         dims.iter().map(|d| if let [one] = &d.digits[..] { Some(one.stride) } else { None }).collect();
     let mut index = Vec::new();
+    let of = |i: &Vec<i64>, t: usize| i[if i.len() == 1 { 0 } else { t }].unsigned_abs();
     let mut at = |t: usize| {
         if let Some(strides) = &strides {
-            let sum = u.index.iter().zip(strides).map(|(i, s)| i[t].unsigned_abs() * s).sum::<u64>();
+            let sum = u.index.iter().zip(strides).map(|(i, s)| of(i, t) * s).sum::<u64>();
             return place.swizzled(place.layout.offset[Axis::Mem] + sum);
         }
         index.clear();
-        index.extend(u.index.iter().map(|i| i[t].unsigned_abs()));
+        index.extend(u.index.iter().map(|i| of(i, t)));
         place.address(&index)
     };
     for warp in threads.chunks(banks.lanes.max(1) as usize) {
@@ -204,57 +206,99 @@ fn price(u: &Use, place: &Shared, banks: &Banks) -> Conflicts {
     total
 }
 
-struct Scan<'a> {
+/// Accesses to all shared buffers.
+pub struct Scan<'a> {
     env: Env<'a>,
-    buffer: BufferId,
-    size: u64,
-    uses: Vec<Use>,
+    /// by statement, what it touches of shared memory itself
+    touches: Map<*const Stmt, Rc<[(BufferId, Access)]>>,
+    /// statements in and below which no shared memory is touched
+    idle: Set<*const Stmt>,
+    of: Map<BufferId, Uses>,
+    /// the most that one buffer has
+    most: usize,
+}
+
+#[derive(Default)]
+struct Uses {
+    known: Vec<Use>,
     /// Accesses whose places are not known here, by statement: whether they write.
-    skipped: HashMap<(*const Stmt, bool), bool>,
+    skipped: Map<(*const Stmt, bool), bool>,
 }
 
 /// From here on, loops are looked at in their first step alone.
 const MANY: usize = 256;
 
 impl<'a> Scan<'a> {
-    fn of(k: &'a Kernel, info: &'a KernelInfo, buffer: BufferId) -> Scan<'a> {
+    pub fn of(k: &'a Kernel, info: &'a KernelInfo) -> Scan<'a> {
         let env = Env::new(k, info);
         let active = Rc::new(vec![true; env.threads]);
-        let size = Elem::D(k.buffers[buffer].elem).bytes();
-        let mut scan = Scan { env, buffer, size, uses: Vec::new(), skipped: HashMap::new() };
+        let shared = k.buffers.iter().filter(|(_, b)| b.home == Home::Shared);
+        let of = shared.map(|(id, _)| (id, Uses::default())).collect();
+        let mut scan = Scan { env, touches: Map::default(), idle: Set::default(), of, most: 0 };
+        scan.find(&k.stmts);
         scan.block(&k.stmts, &active, 1);
         scan
     }
 
+    /// Whether shared memory is touched in the block.
+    fn find(&mut self, block: &Block) -> bool {
+        let mut any = false;
+        for s in block {
+            let ctx = Ctx { kernel: self.env.k, team: None, span: s.span };
+            let shared = stmt_effects(&s.kind, &ctx).into_iter().filter_map(|a| match a.obj {
+                Obj::Shared(b) => Some((b, a)),
+                _ => None,
+            });
+            let own: Rc<[(BufferId, Access)]> = shared.collect();
+            let mut here = !own.is_empty();
+            if here {
+                self.touches.insert(s, own);
+            }
+            for inner in s.kind.blocks() {
+                here |= self.find(inner);
+            }
+            if !here {
+                self.idle.insert(s);
+            }
+            any |= here;
+        }
+        any
+    }
+
     fn block(&mut self, block: &Block, active: &Rc<Vec<bool>>, lanes: u64) {
         for s in block {
-            self.touch(s, active, lanes);
-            match &s.kind {
-                StmtKind::If { cond, then, other } => {
-                    for (block, no) in [(then, false), (other, true)] {
-                        let may = self.env.may(*cond, no);
-                        let both = Rc::new(active.iter().zip(may).map(|(&a, b)| a && b).collect());
-                        self.block(block, &both, lanes);
-                    }
-                }
-                StmtKind::For { var, kind, segments, body, .. } => {
-                    let n = segments.first().and_then(|g| self.env.eval(g.hi)).and_then(|v| v.constant());
-                    let lanes =
-                        if *kind == LoopKind::Vectorized { n.unwrap_or(1).max(1) as u64 } else { lanes };
-                    let wide = *kind == LoopKind::Vectorized;
-                    for value in self.samples(segments, wide) {
-                        self.env.forget(body);
-                        self.env.set(*var, value);
-                        self.block(body, active, lanes);
-                    }
-                }
-                _ => s.kind.blocks().iter().for_each(|b| self.block(b, active, lanes)),
+            if !self.idle.contains(&std::ptr::from_ref(s)) {
+                self.touch(s, active, lanes);
+                self.inside(s, active, lanes);
             }
             s.kind.blocks().iter().for_each(|b| self.env.forget(b));
             if let StmtKind::Let { local, value } | StmtKind::Assign { local, value } = &s.kind {
                 let v = self.env.eval(*value);
                 self.env.set(*local, v);
             }
+        }
+    }
+
+    fn inside(&mut self, s: &Stmt, active: &Rc<Vec<bool>>, lanes: u64) {
+        match &s.kind {
+            StmtKind::If { cond, then, other } => {
+                for (block, no) in [(then, false), (other, true)] {
+                    let may = self.env.may(*cond, no);
+                    let both = Rc::new(active.iter().zip(may).map(|(&a, b)| a && b).collect());
+                    self.block(block, &both, lanes);
+                }
+            }
+            StmtKind::For { var, kind, segments, body, .. } => {
+                let n = segments.first().and_then(|g| self.env.eval(g.hi)).and_then(|v| v.constant());
+                let wide = *kind == LoopKind::Vectorized;
+                let lanes = if wide { n.unwrap_or(1).max(1) as u64 } else { lanes };
+                for value in self.samples(segments, wide) {
+                    self.env.forget(body);
+                    self.env.set(*var, value);
+                    self.block(body, active, lanes);
+                }
+            }
+            _ => s.kind.blocks().iter().for_each(|b| self.block(b, active, lanes)),
         }
     }
 
@@ -272,33 +316,30 @@ impl<'a> Scan<'a> {
         let mut all = vec![n, n + step, last];
         all.retain(|&v| v == n || hi.is_some_and(|hi| v < hi));
         all.dedup();
-        if wide || self.uses.len() > MANY {
+        if wide || self.most > MANY {
             all.truncate(1);
         }
         all.into_iter().map(|v| Some(Rc::new(Known::number(v)))).collect()
     }
 
     fn touch(&mut self, s: &Stmt, active: &Rc<Vec<bool>>, lanes: u64) {
-        let ctx = Ctx { kernel: self.env.k, team: None, span: s.span };
-        for a in stmt_effects(&s.kind, &ctx) {
+        let Some(all) = self.touches.get(&std::ptr::from_ref(s)).cloned() else { return };
+        for (buffer, a) in all.iter() {
             let Part::Element(list) = &a.part else { continue };
-            if a.obj != Obj::Shared(self.buffer) {
-                continue;
-            }
             let write = a.kind != Kind::Read;
             // symbols move all threads alike, which no plain pitch minds
-            let index: Option<Vec<Vec<i64>>> = list
+            let index: Option<Vec<Rc<Vec<i64>>>> = list
                 .iter()
-                .map(|&e| {
-                    let v = self.env.eval(e).filter(|v| v.modulus == 0)?;
-                    Some((0..self.env.threads).map(|t| v.of(t)).collect())
-                })
+                .map(|&e| Some(self.env.eval(e).filter(|v| v.modulus == 0)?.part.clone()))
                 .collect();
+            let size = Elem::D(self.env.k.buffers[*buffer].elem).bytes();
+            let Some(uses) = self.of.get_mut(buffer) else { continue };
             if let Some(index) = index {
-                let bytes = (self.size * lanes).next_power_of_two().min(16).max(self.size);
-                self.uses.push(Use { index, active: active.clone(), bytes, write });
+                let bytes = (size * lanes).next_power_of_two().min(16).max(size);
+                uses.known.push(Use { index, active: active.clone(), bytes, write });
+                self.most = self.most.max(uses.known.len());
             } else {
-                self.skipped.insert((s, write), write);
+                uses.skipped.insert((s, write), write);
             }
         }
     }

@@ -2,12 +2,13 @@
 //! intervals are looked at once, however often and on however many ways they come.
 
 use super::shadow::{Found, Owned, Shadow};
-use super::values::{OPEN, Val};
+use super::values::{Found as Value, OPEN};
 use super::walk::Mask;
 use pantile_ir::effects::{Kind, Obj};
 use pantile_ir::hash::{Map, Words};
 use pantile_ir::program::Kernel;
 use pantile_ir::span::Span;
+use smallvec::SmallVec;
 use std::hash::{Hash, Hasher};
 
 /// Two touches that should not meet as they do.
@@ -23,7 +24,7 @@ enum Event {
     Statement(Span),
     Touch {
         object: usize,
-        index: Option<Vec<Val>>,
+        index: Option<SmallVec<[Value; 2]>>,
         kind: Kind,
         mask: Mask,
     },
@@ -70,9 +71,10 @@ impl Intervals {
         self.hash.write_u64(u64::MAX);
     }
 
-    pub fn touch(&mut self, obj: Obj, index: Option<Vec<Val>>, kind: Kind, mask: &Mask) {
+    pub fn touch(&mut self, obj: Obj, index: Option<SmallVec<[Value; 2]>>, kind: Kind, mask: &Mask) {
         let Some(object) = self.shadow.object(obj) else { return };
-        (object, &index, kind, mask).hash(&mut self.hash);
+        (object, kind, mask, index.is_some()).hash(&mut self.hash);
+        index.iter().flatten().for_each(|v| self.hash.write_u64(v.hash));
         self.events.push(Event::Touch { object, index, kind, mask: mask.clone() });
     }
 
@@ -146,17 +148,17 @@ impl Intervals {
 fn all_threads(
     shadow: &mut Shadow,
     object: usize,
-    index: Option<&[Val]>,
+    index: Option<&[Value]>,
     kind: Kind,
     mask: &Mask,
     spans: &[Span],
 ) -> Option<Fault> {
-    let mut at = vec![0; index.map_or(0, <[Val]>::len)];
+    let mut at = vec![0; index.map_or(0, <[Value]>::len)];
     for t in (0..mask.of.len()).filter(|&t| mask.of[t] != Mask::GONE) {
         let new = shadow.mark(t);
         let mut known = index.is_some();
         for (a, v) in at.iter_mut().zip(index.into_iter().flatten()) {
-            *a = v.at(t);
+            *a = v.val.at(t);
             known &= *a != OPEN;
         }
         let met = match known {

@@ -47,7 +47,7 @@ const ODD: i64 = 8219;
 const MIXED: usize = 4;
 
 /// What unknown sizes are taken to be.
-#[derive(Clone, Copy, PartialEq)]
+#[derive(Clone, Copy, PartialEq, Hash)]
 pub(crate) struct Sample {
     /// in turn
     dims: [i64; 4],
@@ -84,7 +84,7 @@ fn kernel(k: &Kernel, info: &KernelInfo, machine: &Machine) -> Result<(), Diagno
             if let Some(d) = r.fault {
                 return Err(std::iter::once(*d).collect());
             }
-            sizes |= r.values.dims_asked;
+            sizes |= r.values.sample_asked;
             // the next way: the last choice that has another side
             script = std::mem::take(&mut r.script);
             script.truncate(r.at);

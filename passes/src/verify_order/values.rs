@@ -1,6 +1,6 @@
 //! Values of names and expressions, for all threads at once.
 
-use pantile_ir::hash::Map;
+use pantile_ir::hash::{Map, Words};
 use pantile_ir::program::*;
 use std::hash::{Hash, Hasher};
 use std::rc::Rc;
@@ -50,33 +50,69 @@ impl Val {
     }
 }
 
+/// What an expression's value hangs on.
+#[derive(Clone)]
+struct Roots {
+    locals: Rc<[LocalId]>,
+    /// sizes of tensors and arguments of the launch
+    sample: bool,
+}
+
+/// What a local holds, since when, and its hash.
+#[derive(Clone)]
+struct Name {
+    val: Val,
+    when: u64,
+    hash: u64,
+}
+
+/// A value and its hash.
+#[derive(Clone)]
+pub struct Found {
+    pub val: Val,
+    pub hash: u64,
+}
+
+impl From<Val> for Found {
+    fn from(val: Val) -> Found {
+        let mut h = Words::default();
+        val.hash(&mut h);
+        Found { hash: h.finish(), val }
+    }
+}
+
+/// Values remembered at once; a loop of many steps makes many that nobody asks for again.
+const KNOWN: usize = 1 << 12;
+
 pub struct Values<'a> {
     k: &'a Kernel,
     pub threads: usize,
     sample: super::Sample,
-    pub dims_asked: bool,
-    /// by local: its value and when it got it
-    names: Vec<(Val, u64)>,
+    pub sample_asked: bool,
+    /// by local
+    names: Vec<Name>,
     clock: u64,
     memo: Vec<Option<(Val, u64)>>,
+    /// What was asked from outside, by the expression and the values of the names that it hangs on.
+    known: Map<u64, Found>,
     /// Where what inputs hold at a place that all threads agree on counts as 0: what was found so far.
     agreed: Option<Map<ExprId, Val>>,
-    /// names that an expression's value hangs on
-    roots: Vec<Option<Rc<[LocalId]>>>,
+    roots: Vec<Option<Roots>>,
 }
 
 impl<'a> Values<'a> {
     pub fn new(k: &'a Kernel, threads: usize, sample: super::Sample) -> Self {
-        let names = vec![(Val::One(OPEN), 0); k.body.locals.len()];
+        let names = vec![Name { val: Val::One(OPEN), when: 0, hash: 0 }; k.body.locals.len()];
         let memo = vec![None; k.body.exprs.len()];
         let mut v = Values {
             k,
             threads,
             sample,
-            dims_asked: false,
+            sample_asked: false,
             names,
             clock: 0,
             memo,
+            known: Map::default(),
             agreed: None,
             roots: vec![None; k.body.exprs.len()],
         };
@@ -90,9 +126,10 @@ impl<'a> Values<'a> {
         if self.sample != sample {
             self.memo.fill(None);
         }
-        (self.sample, self.dims_asked) = (sample, false);
+        (self.sample, self.sample_asked) = (sample, false);
         self.clock += 1;
-        self.names.fill((Val::One(OPEN), self.clock));
+        let Found { val, hash } = Val::One(OPEN).into();
+        self.names.fill(Name { val, when: self.clock, hash });
         let mut inner = 1;
         for &(axis, n) in k.threads.iter().flat_map(|t| t.axes.iter().rev()) {
             let n = n.max(1) as usize;
@@ -103,7 +140,7 @@ impl<'a> Values<'a> {
     }
 
     pub fn state(&self, h: &mut impl Hasher) {
-        self.names.iter().for_each(|(v, _)| v.hash(h));
+        self.names.iter().for_each(|n| n.hash.hash(h));
     }
 
     pub fn first_block(&self) -> bool {
@@ -112,7 +149,8 @@ impl<'a> Values<'a> {
 
     pub fn set(&mut self, l: LocalId, v: Val) {
         self.clock += 1;
-        self.names[l.index()] = (v, self.clock);
+        let Found { val, hash } = v.into();
+        self.names[l.index()] = Name { val, when: self.clock, hash };
     }
 
     /// Nobody asks for it until it gets a value again.
@@ -121,46 +159,63 @@ impl<'a> Values<'a> {
     }
 
     pub fn get(&self, l: LocalId) -> Val {
-        self.names[l.index()].0.clone()
+        self.names[l.index()].val.clone()
     }
 
-    fn roots(&mut self, e: ExprId) -> Rc<[LocalId]> {
+    fn roots(&mut self, e: ExprId) -> Roots {
         if let Some(r) = &self.roots[e.index()] {
             return r.clone();
         }
-        let mut list = Vec::new();
-        let mut inner = Vec::new();
         let expr = &self.k.body.exprs[e];
-        match expr {
-            Expr::Local(l) => list.push(*l),
-            // what memory holds is unknown whatever the index is
-            Expr::Element { .. } => {}
-            _ => expr.operands(|o| inner.push(o)),
+        let mut list = Vec::new();
+        if let Expr::Local(l) = expr {
+            list.push(*l);
         }
+        let mut sample = matches!(expr, Expr::Dim(_) | Expr::Arg(_));
+        let mut inner = Vec::new();
+        expr.operands(|o| inner.push(o));
         for o in inner {
-            list.extend(self.roots(o).iter().copied());
+            let r = self.roots(o);
+            list.extend(r.locals.iter().copied());
+            sample |= r.sample;
         }
         list.sort_unstable();
         list.dedup();
-        let r: Rc<[LocalId]> = list.into();
+        let r = Roots { locals: list.into(), sample };
         self.roots[e.index()] = Some(r.clone());
         r
     }
 
     /// The value of an index. Where inputs give all threads the same unknown offset, one value stands for any.
-    pub fn place(&mut self, e: ExprId) -> Val {
-        let v = self.eval(e);
+    pub fn place(&mut self, e: ExprId) -> Found {
+        let mut h = Words::default();
+        let roots = self.roots(e);
+        e.hash(&mut h);
+        roots.locals.iter().for_each(|l| self.names[l.index()].hash.hash(&mut h));
+        if roots.sample {
+            self.sample_asked = true;
+            self.sample.hash(&mut h);
+        }
+        let key = h.finish();
+        if let Some(found) = self.known.get(&key) {
+            return found.clone();
+        }
+        let mut v = self.eval(e);
         let open = match &v {
             Val::One(v) => *v == OPEN,
             Val::Each(list) => list.contains(&OPEN),
         };
-        if !open {
-            return v;
+        if open {
+            self.agreed = Some(Map::default());
+            v = self.eval(e);
+            self.agreed = None;
         }
-        self.agreed = Some(Map::default());
-        let v = self.eval(e);
-        self.agreed = None;
-        v
+        if self.known.len() == KNOWN {
+            self.known.clear();
+        }
+        let found: Found = v.into();
+        self.known.insert(key, found.clone());
+        found
     }
 
     pub fn eval(&mut self, e: ExprId) -> Val {
@@ -181,7 +236,7 @@ impl<'a> Values<'a> {
         }
         let roots = self.roots(e);
         if let Some((v, when)) = &self.memo[e.index()]
-            && roots.iter().all(|l| self.names[l.index()].1 <= *when)
+            && roots.locals.iter().all(|l| self.names[l.index()].when <= *when)
         {
             return v.clone();
         }
@@ -198,12 +253,15 @@ impl<'a> Values<'a> {
         }
         match &body.exprs[e] {
             Expr::Dim(d) => {
-                self.dims_asked = true;
+                self.sample_asked = true;
                 let bare = |e: &ExprId| self.k.body.exprs[*e] == Expr::Dim(*d);
                 let counts = self.k.grid.extents.iter().any(bare);
                 Val::One(if counts { self.sample.count } else { self.sample.dims[d.index() % 4] })
             }
-            Expr::Arg(_) => Val::One(self.sample.arg),
+            Expr::Arg(_) => {
+                self.sample_asked = true;
+                Val::One(self.sample.arg)
+            }
             Expr::Element { mem: Mem::Tensor(a), index, .. } if self.agreed.is_some() => {
                 let input = matches!(&self.k.args[*a].kind, ArgKind::Tensor(t) if t.mode == Mode::In);
                 let known = index.iter().all(|&i| matches!(self.eval(i), Val::One(v) if v != OPEN));

@@ -2,7 +2,7 @@
 
 use super::interval::{Fault, Intervals};
 use super::steps::Step;
-use super::values::{OPEN, Val, Values, arithmetic};
+use super::values::{Found, OPEN, Val, Values, arithmetic};
 use pantile_ir::codes;
 use pantile_ir::diag::{Code, Diagnostic};
 use pantile_ir::effects::{Obj, Sync, sync};
@@ -11,6 +11,7 @@ use pantile_ir::program::*;
 use pantile_ir::span::Span;
 use pantile_ir::target::Arch;
 use pantile_ir::verify::{KernelInfo, Level};
+use smallvec::SmallVec;
 use std::hash::{Hash, Hasher};
 use std::rc::Rc;
 
@@ -483,7 +484,8 @@ impl<'a> Replay<'a> {
         }
         self.intervals.statement(s.stmt.span);
         for touch in &s.touches {
-            let index = touch.index.as_ref().map(|list| list.iter().map(|&e| self.values.place(e)).collect());
+            let index: Option<SmallVec<[Found; 2]>> =
+                touch.index.as_ref().map(|list| list.iter().map(|&e| self.values.place(e)).collect());
             self.intervals.touch(touch.obj, index, touch.kind, mask);
         }
     }

@@ -4,9 +4,10 @@
 //! Sums of `index` values are taken apart freely: an overflow of one is a fault, never a wrapped value. Names made by
 //! `let` count as their values where those cannot change between the `let` and the use.
 
+use crate::terms::Terms;
 use pantile_ir::program::*;
 use smallvec::{SmallVec, smallvec};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
 /// What a polynomial is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -36,7 +37,7 @@ pub enum Opaque {
 /// `Σ factor · term + constant`
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
 pub struct Poly {
-    pub terms: BTreeMap<Term, i64>,
+    pub terms: Terms,
     pub constant: i64,
 }
 
@@ -45,11 +46,11 @@ const MAX_TERMS: usize = 48;
 
 impl Poly {
     pub fn constant(value: i64) -> Poly {
-        Poly { terms: BTreeMap::new(), constant: value }
+        Poly { terms: Terms::default(), constant: value }
     }
 
     pub fn atom(a: Atom) -> Poly {
-        Poly { terms: BTreeMap::from([(smallvec![a], 1)]), constant: 0 }
+        Poly { terms: Terms::one(smallvec![a], 1), constant: 0 }
     }
 
     pub fn as_constant(&self) -> Option<i64> {
@@ -58,12 +59,14 @@ impl Poly {
 
     /// `self + factor·other`; `None` on overflow.
     pub fn plus(&self, other: &Poly, factor: i64) -> Option<Poly> {
-        let mut out = self.clone();
-        out.constant = out.constant.checked_add(other.constant.checked_mul(factor)?)?;
-        for (term, f) in &other.terms {
-            out.add_term(term, f.checked_mul(factor)?)?;
-        }
-        (out.terms.len() <= MAX_TERMS).then_some(out)
+        self.sum(1, other, factor)
+    }
+
+    /// `by·self + other_by·other`; `None` on overflow.
+    pub fn sum(&self, by: i64, other: &Poly, other_by: i64) -> Option<Poly> {
+        let constant = self.constant.checked_mul(by)?.checked_add(other.constant.checked_mul(other_by)?)?;
+        let terms = self.terms.sum(by, &other.terms, other_by)?;
+        (terms.len() <= MAX_TERMS).then_some(Poly { terms, constant })
     }
 
     fn add_term(&mut self, term: &Term, factor: i64) -> Option<()> {
@@ -82,8 +85,8 @@ impl Poly {
 
     pub fn times(&self, other: &Poly) -> Option<Poly> {
         let mut out = self.scale(other.constant)?;
-        for (term, &f) in &other.terms {
-            for (mine, &g) in &self.terms {
+        for (term, &f) in other.terms.iter() {
+            for (mine, &g) in self.terms.iter() {
                 let mut product: Term = mine.iter().chain(term).copied().collect();
                 product.sort_unstable();
                 out.add_term(&product, f.checked_mul(g)?)?;

@@ -18,6 +18,7 @@ pub mod reduce;
 pub mod schedule;
 pub mod share;
 pub mod simplify;
+mod terms;
 pub mod tidy;
 pub mod vectorize;
 pub mod verify_order;

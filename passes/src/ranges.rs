@@ -395,8 +395,7 @@ impl Search<'_> {
             }
             let g = gcd(k, factor);
             let (scale, times) = (k.abs() / g, factor.abs() / g);
-            let next = goal.scale(scale).and_then(|p| p.plus(fact, -times));
-            if next.is_some_and(|p| self.prove(&p, depth - 1)) {
+            if goal.sum(scale, fact, -times).is_some_and(|p| self.prove(&p, depth - 1)) {
                 return true;
             }
         }

@@ -82,7 +82,7 @@ fn main() {
     let at = |p: f64| totals.get(((totals.len() as f64 - 1.0) * p) as usize).map_or(f64::NAN, |t| t.0);
     println!("{wanted}: text to source, {} kernels, median of {RUNS}", totals.len());
     println!("  p50 {:.2} ms   p95 {:.2} ms   most {:.2} ms", at(0.5), at(0.95), at(1.0));
-    for (t, name) in totals.iter().rev().take(5) {
+    for (t, name) in totals.iter().rev().take(20) {
         println!("  {t:8.2} ms  {name}");
     }
     for (pass, list) in &passes {

@@ -3,10 +3,11 @@
 use super::radix::Sum;
 use super::value::{Known, STEPS, Val};
 use pantile_ir::effects::{Kind, Obj};
+use std::hash::{Hash, Hasher};
 use std::rc::Rc;
 
 /// One access of a unit, as every thread makes it.
-#[derive(PartialEq, Eq, Hash)]
+#[derive(PartialEq, Eq)]
 pub struct Touch {
     pub obj: Obj,
     /// an index an axis; `None` is the whole object
@@ -16,6 +17,20 @@ pub struct Touch {
     pub kind: Kind,
     /// threads that may come here
     pub mask: Rc<Vec<bool>>,
+}
+
+/// By what most touches differ in: a look at every thread's number would cost more than what it saves.
+impl Hash for Touch {
+    fn hash<H: Hasher>(&self, h: &mut H) {
+        (self.obj, self.kind, &self.sums).hash(h);
+        for v in self.index.iter().flatten().flatten() {
+            v.symbols.hash(h);
+            let n = v.part.len();
+            (n, v.modulus, v.part.first(), v.part.get(n / 2), v.part.last()).hash(h);
+        }
+        let coming = self.mask.iter().filter(|&&m| m).count();
+        (coming, self.mask.iter().position(|&m| m)).hash(h);
+    }
 }
 
 /// The smallest team that a conflict stays in.

@@ -113,6 +113,6 @@ pub fn passed(team: Team, pending: &mut Pending) {
 
 /// Without repeats, which walking on a loop makes.
 pub fn unique(pending: &mut Pending) {
-    let mut seen = Set::default();
+    let mut seen = Set::with_capacity_and_hasher(pending.len(), Default::default());
     pending.retain(|t| seen.insert(*t));
 }

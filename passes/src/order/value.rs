@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 /// `Σ factor · symbol + part[thread]`, modulo `modulus` where it is not 0.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Known {
     pub symbols: BTreeMap<Rc<str>, i64>,
     /// one number, or one for each thread

@@ -119,8 +119,10 @@ impl Intervals {
         });
         // what is only read here cannot be met wrongly
         let counts = shadow.concerned(written);
+        let unknown = |i: &Option<SmallVec<[Value; 2]>>| i.iter().flatten().any(|v| v.open) || i.is_none();
+        let opens = events.iter().any(|e| matches!(e, Event::Touch { index, .. } if unknown(index)));
         let mut spans: Vec<Span> = Vec::new();
-        shadow.wait();
+        shadow.wait(opens);
         for event in events.iter() {
             match event {
                 Event::Statement(span) => {

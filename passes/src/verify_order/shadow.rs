@@ -1,36 +1,40 @@
 //! Who touched which memory, and after how many barriers.
 
 use pantile_ir::effects::{Kind, Obj};
-use pantile_ir::hash::Map;
-use pantile_ir::hash::Words;
+use pantile_ir::hash::{Map, Words};
 use pantile_ir::layout::{Axis, Shared, contiguous};
 use pantile_ir::program::*;
 use std::hash::{Hash, Hasher};
 
-/// One touch; no block has passed 0 barriers, so 0 is nobody.
-#[derive(Clone, Copy, Default)]
+/// One touch.
+#[derive(Clone, Copy)]
 pub struct Mark {
-    /// in the upper half whether its place is unknown
+    /// in the uppermost bit whether its place is unknown
     thread: u32,
-    /// barriers that the block, and the thread's warp, have passed
-    block: u32,
+    /// barriers that the thread's warp has passed
     warp: u32,
     /// the statement's execution
     pub time: u32,
 }
 
 const LOST: u32 = 1 << 31;
+const NOBODY: Mark = Mark { thread: u32::MAX, warp: 0, time: 0 };
 
 /// Touches of one kind since the last barrier of the block. Two of different threads stand for all: whoever is not
 /// ordered after some touch is not ordered after one of these.
 type Two = [Mark; 2];
 
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 struct Cell {
+    /// barriers that the block has passed; what was touched before the last one is forgotten
+    block: u32,
     writes: Two,
     reads: Two,
     atomics: Two,
 }
+
+/// The block counts from 1.
+const UNTOUCHED: Cell = Cell { block: 0, writes: [NOBODY; 2], reads: [NOBODY; 2], atomics: [NOBODY; 2] };
 
 /// Whose data a cell holds, and whose data that was written over; objects count from 1.
 #[derive(Clone, Copy, Default, Hash)]
@@ -58,7 +62,6 @@ struct Object {
     /// all touches, and those whose index is unknown
     all: Cell,
     open: Cell,
-    any_open: bool,
 }
 
 /// Whose data all cells hold.
@@ -85,6 +88,8 @@ pub struct Shadow {
     block: u32,
     warps: Vec<u32>,
     time: u32,
+    /// some index is unknown since the last barrier
+    opens: bool,
 }
 
 impl Shadow {
@@ -130,7 +135,7 @@ impl Shadow {
             objects,
             by_obj,
             unit,
-            arena: vec![Cell::default(); cells],
+            arena: vec![UNTOUCHED; cells],
             owners: vec![Owner::default(); if meet { cells } else { 0 }],
             owned: 0,
             globals: Map::default(),
@@ -138,6 +143,7 @@ impl Shadow {
             block: 1,
             warps: vec![1; threads.div_ceil(warp)],
             time: 0,
+            opens: false,
         }
     }
 
@@ -155,12 +161,11 @@ impl Shadow {
         self.objects[object].obj
     }
 
-    /// The block has waited: what lies before that meets nothing any more.
-    pub fn wait(&mut self) {
+    /// The block has waited: what lies before that meets nothing any more. `opens`: indices may be unknown from here on.
+    pub fn wait(&mut self, opens: bool) {
         self.block += 1;
-        self.time = 0;
+        (self.time, self.opens) = (0, opens);
         self.globals.clear();
-        self.objects.iter_mut().for_each(|o| o.any_open = false);
     }
 
     /// A warp waits.
@@ -175,7 +180,7 @@ impl Shadow {
 
     pub fn mark(&self, thread: usize) -> Mark {
         let warp = self.warps[self.warp[thread] as usize];
-        Mark { thread: thread as u32, block: self.block, warp, time: self.time }
+        Mark { thread: thread as u32, warp, time: self.time }
     }
 
     /// Notes a touch of one element; `sure`: the thread does come here.
@@ -187,7 +192,7 @@ impl Shadow {
         new: Mark,
         sure: bool,
     ) -> Option<Found> {
-        let (o, warp) = (&mut self.objects[object], &self.warp);
+        let (o, warp, block) = (&mut self.objects[object], &self.warp, self.block);
         let mut found = None;
         match &o.place {
             Some(place) => {
@@ -199,7 +204,7 @@ impl Shadow {
                 let first = (place.layout.offset[Axis::Mem] + place.swizzled(inner)) / self.unit;
                 let cells = first as usize..(first + (o.size / self.unit).max(1)) as usize;
                 for cell in self.arena.get_mut(cells.clone())? {
-                    found = cell.note(kind, new, warp).or(found);
+                    found = cell.of(block).note(kind, new, warp).or(found);
                 }
                 if o.meets.len() > 1 {
                     let mut other = None;
@@ -213,27 +218,31 @@ impl Shadow {
             }
             None => {
                 let key = index.iter().fold(0u64, |n, &i| n.wrapping_mul(0x0100_0003).wrapping_add(i as u64));
-                found = self.globals.entry((object, key)).or_default().note(kind, new, warp);
+                found =
+                    self.globals.entry((object, key)).or_insert(UNTOUCHED).of(block).note(kind, new, warp);
             }
         }
-        o.all.keep(kind, new, warp);
-        let o = &self.objects[object];
-        let found = found.or_else(|| {
-            let open = o.meets.iter().map(|&m| &self.objects[m]).filter(|m| m.any_open);
-            open.filter_map(|m| m.open.clash(kind, &new, warp)).next()
-        });
+        if self.opens {
+            o.all.of(block).keep(kind, new, warp);
+            for i in 0..self.objects[object].meets.len() {
+                let other = self.objects[object].meets[i];
+                found = found.or_else(|| self.objects[other].open.of(block).clash(kind, &new, &self.warp));
+            }
+        }
         found.map(Found::Race)
     }
 
     /// The same for an element that nobody knows.
     pub fn touch_any(&mut self, object: usize, kind: Kind, new: Mark) -> Option<Found> {
-        let (warp, new) = (&self.warp, Mark { thread: new.thread | LOST, ..new });
-        let meets = self.objects[object].meets.iter().map(|&m| &self.objects[m].all);
-        let found = meets.filter_map(|all| all.clash(kind, &new, warp)).next();
-        let o = &mut self.objects[object];
-        o.any_open = true;
-        o.open.keep(kind, new, warp);
-        o.all.keep(kind, new, warp);
+        let (block, new) = (self.block, Mark { thread: new.thread | LOST, ..new });
+        let mut found = None;
+        for i in 0..self.objects[object].meets.len() {
+            let other = self.objects[object].meets[i];
+            found = found.or_else(|| self.objects[other].all.of(block).clash(kind, &new, &self.warp));
+        }
+        let (o, warp) = (&mut self.objects[object], &self.warp);
+        o.open.of(block).keep(kind, new, warp);
+        o.all.of(block).keep(kind, new, warp);
         found.map(Found::Race)
     }
 
@@ -290,12 +299,19 @@ fn worth(at: usize, o: Owner) -> u64 {
 
 impl Object {
     fn new(obj: Obj, tables: Vec<Vec<u64>>, place: Option<Shared>, size: u64) -> Object {
-        let (all, open) = (Cell::default(), Cell::default());
-        Object { obj, tables, place, size, meets: Vec::new(), all, open, any_open: false }
+        Object { obj, tables, place, size, meets: Vec::new(), all: UNTOUCHED, open: UNTOUCHED }
     }
 }
 
 impl Cell {
+    /// Without what lies before this barrier of the block.
+    fn of(&mut self, block: u32) -> &mut Cell {
+        if self.block != block {
+            *self = Cell { block, ..UNTOUCHED };
+        }
+        self
+    }
+
     fn note(&mut self, kind: Kind, new: Mark, warp: &[u32]) -> Option<Mark> {
         let found = self.clash(kind, &new, warp);
         self.keep(kind, new, warp);
@@ -320,12 +336,9 @@ impl Cell {
             Kind::Atomic(_) => &mut self.atomics,
         };
         let of = |m: &Mark| warp[m.thread()];
-        if a.block != new.block || a.thread() == new.thread() {
-            if a.block != new.block {
-                *b = Mark::default();
-            }
+        if a.is_nobody() || a.thread() == new.thread() {
             *a = new;
-        } else if b.block != new.block || b.thread() == new.thread() {
+        } else if b.is_nobody() || b.thread() == new.thread() {
             *b = new;
         } else if of(a) == of(b) {
             // one of another warp, or the one that its warp's barrier ordered longer ago, makes room
@@ -343,8 +356,12 @@ impl Mark {
         (self.thread & !LOST) as usize
     }
 
+    fn is_nobody(&self) -> bool {
+        self.thread == NOBODY.thread
+    }
+
     fn races(&self, new: &Mark, warp: &[u32]) -> bool {
-        if self.block != new.block || self.thread() == new.thread() {
+        if self.is_nobody() || self.thread() == new.thread() {
             return false;
         }
         let near = warp[self.thread()] == warp[new.thread()];

@@ -66,18 +66,23 @@ struct Name {
     hash: u64,
 }
 
-/// A value and its hash.
+/// A value, its hash, and whether it is unknown for some thread.
 #[derive(Clone)]
 pub struct Found {
     pub val: Val,
     pub hash: u64,
+    pub open: bool,
 }
 
 impl From<Val> for Found {
     fn from(val: Val) -> Found {
         let mut h = Words::default();
         val.hash(&mut h);
-        Found { hash: h.finish(), val }
+        let open = match &val {
+            Val::One(v) => *v == OPEN,
+            Val::Each(list) => list.contains(&OPEN),
+        };
+        Found { hash: h.finish(), open, val }
     }
 }
 
@@ -128,7 +133,7 @@ impl<'a> Values<'a> {
         }
         (self.sample, self.sample_asked) = (sample, false);
         self.clock += 1;
-        let Found { val, hash } = Val::One(OPEN).into();
+        let Found { val, hash, .. } = Val::One(OPEN).into();
         self.names.fill(Name { val, when: self.clock, hash });
         let mut inner = 1;
         for &(axis, n) in k.threads.iter().flat_map(|t| t.axes.iter().rev()) {
@@ -149,7 +154,7 @@ impl<'a> Values<'a> {
 
     pub fn set(&mut self, l: LocalId, v: Val) {
         self.clock += 1;
-        let Found { val, hash } = v.into();
+        let Found { val, hash, .. } = v.into();
         self.names[l.index()] = Name { val, when: self.clock, hash };
     }
 
@@ -200,20 +205,15 @@ impl<'a> Values<'a> {
         if let Some(found) = self.known.get(&key) {
             return found.clone();
         }
-        let mut v = self.eval(e);
-        let open = match &v {
-            Val::One(v) => *v == OPEN,
-            Val::Each(list) => list.contains(&OPEN),
-        };
-        if open {
+        let mut found: Found = self.eval(e).into();
+        if found.open {
             self.agreed = Some(Map::default());
-            v = self.eval(e);
+            found = self.eval(e).into();
             self.agreed = None;
         }
         if self.known.len() == KNOWN {
             self.known.clear();
         }
-        let found: Found = v.into();
         self.known.insert(key, found.clone());
         found
     }

@@ -1,7 +1,7 @@
 //! What happens between two barriers of the block. Nothing before the first can meet anything behind it, so equal
 //! intervals are looked at once, however often and on however many ways they come.
 
-use super::shadow::{Found, Owned, Shadow};
+use super::shadow::{Ahead, Found, Owned, Shadow};
 use super::values::{Found as Value, OPEN};
 use super::walk::Mask;
 use pantile_ir::effects::{Kind, Obj};
@@ -119,10 +119,17 @@ impl Intervals {
         });
         // what is only read here cannot be met wrongly
         let counts = shadow.concerned(written);
-        let unknown = |i: &Option<SmallVec<[Value; 2]>>| i.iter().flatten().any(|v| v.open) || i.is_none();
-        let opens = events.iter().any(|e| matches!(e, Event::Touch { index, .. } if unknown(index)));
+        let mut ahead = Ahead::default();
+        for event in events.iter() {
+            if let Event::Touch { object, index, kind, .. } = event
+                && counts[*object]
+            {
+                ahead.add(*kind);
+                ahead.opens |= index.as_ref().is_none_or(|list| list.iter().any(|v| v.open));
+            }
+        }
         let mut spans: Vec<Span> = Vec::new();
-        shadow.wait(opens);
+        shadow.wait(ahead);
         for event in events.iter() {
             match event {
                 Event::Statement(span) => {

@@ -24,17 +24,38 @@ const NOBODY: Mark = Mark { thread: u32::MAX, warp: 0, time: 0 };
 /// ordered after some touch is not ordered after one of these.
 type Two = [Mark; 2];
 
+/// Touches of one kind of one place.
 #[derive(Clone, Copy)]
 struct Cell {
     /// barriers that the block has passed; what was touched before the last one is forgotten
     block: u32,
-    writes: Two,
-    reads: Two,
-    atomics: Two,
+    two: Two,
 }
 
 /// The block counts from 1.
-const UNTOUCHED: Cell = Cell { block: 0, writes: [NOBODY; 2], reads: [NOBODY; 2], atomics: [NOBODY; 2] };
+const UNTOUCHED: Cell = Cell { block: 0, two: [NOBODY; 2] };
+
+/// Reads, writes and atomics of one place each, or of many places by their number: lists of their own, since most
+/// intervals between barriers have one kind alone.
+const KINDS: usize = 3;
+type Cells = [Cell; KINDS];
+
+fn list(kind: Kind) -> usize {
+    match kind {
+        Kind::Read => 0,
+        Kind::Write | Kind::Accumulate => 1,
+        Kind::Atomic(_) => 2,
+    }
+}
+
+/// The kinds that need an order with this one.
+fn against(kind: Kind) -> &'static [usize] {
+    match kind {
+        Kind::Read => &[1, 2],
+        Kind::Write | Kind::Accumulate => &[0, 1, 2],
+        Kind::Atomic(_) => &[0, 1],
+    }
+}
 
 /// Whose data a cell holds, and whose data that was written over; objects count from 1.
 #[derive(Clone, Copy, Default, Hash)]
@@ -60,8 +81,8 @@ struct Object {
     /// objects that have memory in common with this one, itself too
     meets: Vec<usize>,
     /// all touches, and those whose index is unknown
-    all: Cell,
-    open: Cell,
+    all: Cells,
+    open: Cells,
 }
 
 /// Whose data all cells hold.
@@ -74,22 +95,37 @@ pub struct Owned {
 pub struct Shadow {
     objects: Vec<Object>,
     by_obj: Map<Obj, usize>,
-    /// bytes of a cell of the arena
+    /// bytes of a cell of the arena, and how many there are
     unit: u64,
-    arena: Vec<Cell>,
+    cells: usize,
+    arena: [Vec<Cell>; KINDS],
     /// empty where no two objects have memory in common
     owners: Vec<Owner>,
     /// of all owners, so that equal ones are found without a look at each
     owned: u64,
-    globals: Map<(usize, u64), Cell>,
+    globals: Map<(usize, u64), Cells>,
     /// by thread
     warp: Vec<u32>,
     /// barriers passed by the block, and by each warp
     block: u32,
     warps: Vec<u32>,
     time: u32,
-    /// some index is unknown since the last barrier
-    opens: bool,
+    /// of what comes before the next barrier
+    ahead: Ahead,
+}
+
+/// What an interval between barriers has.
+#[derive(Clone, Copy, Default)]
+pub struct Ahead {
+    /// some index is unknown
+    pub opens: bool,
+    kinds: [bool; KINDS],
+}
+
+impl Ahead {
+    pub fn add(&mut self, kind: Kind) {
+        self.kinds[list(kind)] = true;
+    }
 }
 
 impl Shadow {
@@ -135,7 +171,8 @@ impl Shadow {
             objects,
             by_obj,
             unit,
-            arena: vec![UNTOUCHED; cells],
+            arena: Default::default(),
+            cells,
             owners: vec![Owner::default(); if meet { cells } else { 0 }],
             owned: 0,
             globals: Map::default(),
@@ -143,7 +180,7 @@ impl Shadow {
             block: 1,
             warps: vec![1; threads.div_ceil(warp)],
             time: 0,
-            opens: false,
+            ahead: Ahead::default(),
         }
     }
 
@@ -161,11 +198,14 @@ impl Shadow {
         self.objects[object].obj
     }
 
-    /// The block has waited: what lies before that meets nothing any more. `opens`: indices may be unknown from here on.
-    pub fn wait(&mut self, opens: bool) {
+    /// The block has waited: what lies before that meets nothing any more.
+    pub fn wait(&mut self, ahead: Ahead) {
         self.block += 1;
-        (self.time, self.opens) = (0, opens);
+        (self.time, self.ahead) = (0, ahead);
         self.globals.clear();
+        for (cells, _) in self.arena.iter_mut().zip(ahead.kinds).filter(|(_, has)| *has) {
+            cells.resize(self.cells, UNTOUCHED);
+        }
     }
 
     /// A warp waits.
@@ -203,8 +243,14 @@ impl Shadow {
                 }
                 let first = (place.layout.offset[Axis::Mem] + place.swizzled(inner)) / self.unit;
                 let cells = first as usize..(first + (o.size / self.unit).max(1)) as usize;
-                for cell in self.arena.get_mut(cells.clone())? {
-                    found = cell.of(block).note(kind, new, warp).or(found);
+                if cells.end > self.cells {
+                    return None;
+                }
+                for at in cells.clone() {
+                    for &k in against(kind).iter().filter(|&&k| self.ahead.kinds[k]) {
+                        found = self.arena[k][at].of(block).clash(&new, warp).or(found);
+                    }
+                    self.arena[list(kind)][at].of(block).keep(new, warp);
                 }
                 if o.meets.len() > 1 {
                     let mut other = None;
@@ -218,15 +264,16 @@ impl Shadow {
             }
             None => {
                 let key = index.iter().fold(0u64, |n, &i| n.wrapping_mul(0x0100_0003).wrapping_add(i as u64));
-                found =
-                    self.globals.entry((object, key)).or_insert(UNTOUCHED).of(block).note(kind, new, warp);
+                let cells = self.globals.entry((object, key)).or_insert([UNTOUCHED; KINDS]);
+                found = clash(cells, block, kind, &new, warp);
+                cells[list(kind)].of(block).keep(new, warp);
             }
         }
-        if self.opens {
-            o.all.of(block).keep(kind, new, warp);
+        if self.ahead.opens {
+            o.all[list(kind)].of(block).keep(new, warp);
             for i in 0..self.objects[object].meets.len() {
                 let other = self.objects[object].meets[i];
-                found = found.or_else(|| self.objects[other].open.of(block).clash(kind, &new, &self.warp));
+                found = found.or_else(|| clash(&mut self.objects[other].open, block, kind, &new, &self.warp));
             }
         }
         found.map(Found::Race)
@@ -238,11 +285,11 @@ impl Shadow {
         let mut found = None;
         for i in 0..self.objects[object].meets.len() {
             let other = self.objects[object].meets[i];
-            found = found.or_else(|| self.objects[other].all.of(block).clash(kind, &new, &self.warp));
+            found = found.or_else(|| clash(&mut self.objects[other].all, block, kind, &new, &self.warp));
         }
         let (o, warp) = (&mut self.objects[object], &self.warp);
-        o.open.of(block).keep(kind, new, warp);
-        o.all.of(block).keep(kind, new, warp);
+        o.open[list(kind)].of(block).keep(new, warp);
+        o.all[list(kind)].of(block).keep(new, warp);
         found.map(Found::Race)
     }
 
@@ -299,7 +346,15 @@ fn worth(at: usize, o: Owner) -> u64 {
 
 impl Object {
     fn new(obj: Obj, tables: Vec<Vec<u64>>, place: Option<Shared>, size: u64) -> Object {
-        Object { obj, tables, place, size, meets: Vec::new(), all: UNTOUCHED, open: UNTOUCHED }
+        Object {
+            obj,
+            tables,
+            place,
+            size,
+            meets: Vec::new(),
+            all: [UNTOUCHED; KINDS],
+            open: [UNTOUCHED; KINDS],
+        }
     }
 }
 
@@ -312,29 +367,12 @@ impl Cell {
         self
     }
 
-    fn note(&mut self, kind: Kind, new: Mark, warp: &[u32]) -> Option<Mark> {
-        let found = self.clash(kind, &new, warp);
-        self.keep(kind, new, warp);
-        found
+    fn clash(&self, new: &Mark, warp: &[u32]) -> Option<Mark> {
+        self.two.iter().find(|m| m.races(new, warp)).copied()
     }
 
-    fn clash(&self, kind: Kind, new: &Mark, warp: &[u32]) -> Option<Mark> {
-        let find = |two: &Two| two.iter().find(|m| m.races(new, warp)).copied();
-        match kind {
-            Kind::Read => find(&self.writes).or_else(|| find(&self.atomics)),
-            Kind::Write | Kind::Accumulate => {
-                find(&self.reads).or_else(|| find(&self.writes)).or_else(|| find(&self.atomics))
-            }
-            Kind::Atomic(_) => find(&self.reads).or_else(|| find(&self.writes)),
-        }
-    }
-
-    fn keep(&mut self, kind: Kind, new: Mark, warp: &[u32]) {
-        let [a, b] = match kind {
-            Kind::Read => &mut self.reads,
-            Kind::Write | Kind::Accumulate => &mut self.writes,
-            Kind::Atomic(_) => &mut self.atomics,
-        };
+    fn keep(&mut self, new: Mark, warp: &[u32]) {
+        let [a, b] = &mut self.two;
         let of = |m: &Mark| warp[m.thread()];
         if a.is_nobody() || a.thread() == new.thread() {
             *a = new;
@@ -349,6 +387,10 @@ impl Cell {
             }
         }
     }
+}
+
+fn clash(cells: &mut Cells, block: u32, kind: Kind, new: &Mark, warp: &[u32]) -> Option<Mark> {
+    against(kind).iter().find_map(|&k| cells[k].of(block).clash(new, warp))
 }
 
 impl Mark {

@@ -5,8 +5,9 @@
 
 use crate::affine::{Atom, Forms, Opaque, Poly, Term};
 use pantile_ir::builder::{Exprs, KernelBuilder, Result, Rewrite};
+use pantile_ir::hash::{Map, Set};
 use pantile_ir::program::*;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 /// Facts in force.
 #[derive(Default)]
@@ -16,16 +17,17 @@ pub struct Facts {
     least: Vec<Poly>,
     /// Factors of atoms; the last of an atom counts.
     factors: Vec<(Atom, i64)>,
-    natural: HashSet<Atom>,
+    natural: Set<Atom>,
     /// Opaque values whose own facts are listed in `known`.
     seen: usize,
     known: Vec<Poly>,
     /// Facts by the terms that they hold, so that a search looks only at those that help.
-    by_term: HashMap<Term, Vec<usize>>,
-    /// How often facts were taken back.
-    changes: u64,
-    /// What was proved, or not, of the facts that are in force.
-    proved: ((usize, usize, u64), HashMap<Poly, bool>),
+    by_term: Map<Term, Vec<usize>>,
+    /// Names the set of facts in force, and how many sets had a name.
+    state: u64,
+    states: u64,
+    /// What was proved, or not, by a set of facts and how much was known of opaque values.
+    proved: Map<(u64, usize), Map<Poly, bool>>,
 }
 
 /// Steps of one search, and facts in one sum.
@@ -34,7 +36,11 @@ const DEPTH: u32 = 7;
 
 /// How far facts reached at some place.
 #[derive(Clone, Copy)]
-pub struct Mark(usize, usize);
+pub struct Mark {
+    least: usize,
+    factors: usize,
+    state: u64,
+}
 
 /// A comparison as `poly >= 0`.
 pub type AtLeastZero = Poly;
@@ -59,9 +65,18 @@ impl Facts {
         f
     }
 
+    /// One more fact, if it could be written down.
+    fn note(&mut self, fact: Option<AtLeastZero>) {
+        if let Some(fact) = fact {
+            self.least.push(fact);
+            self.states += 1;
+            self.state = self.states;
+        }
+    }
+
     fn below(&mut self, l: LocalId, extent: &Poly) {
         let last = extent.plus(&Poly::constant(1), -1);
-        self.least.extend(last.and_then(|p| p.plus(&Poly::atom(Atom::Local(l)), -1)));
+        self.note(last.and_then(|p| p.plus(&Poly::atom(Atom::Local(l)), -1)));
     }
 
     /// A name that counts `0..n`.
@@ -80,13 +95,13 @@ impl Facts {
     }
 
     pub fn mark(&self) -> Mark {
-        Mark(self.least.len(), self.factors.len())
+        Mark { least: self.least.len(), factors: self.factors.len(), state: self.state }
     }
 
     pub fn release(&mut self, m: Mark) {
-        self.least.truncate(m.0);
-        self.factors.truncate(m.1);
-        self.changes += 1;
+        self.least.truncate(m.least);
+        self.factors.truncate(m.factors);
+        self.state = m.state;
     }
 
     /// What a loop says of its variable, inside of its body.
@@ -103,7 +118,7 @@ impl Facts {
             if self.at_least_zero(&lo) {
                 self.natural.insert(Atom::Local(var));
             }
-            self.least.extend(Poly::atom(Atom::Local(var)).plus(&lo, -1));
+            self.note(Poly::atom(Atom::Local(var)).plus(&lo, -1));
             if let [Some(step)] = steps[..] {
                 self.factors.push((Atom::Local(var), gcd(self.factor(&lo), step)));
             }
@@ -138,11 +153,11 @@ impl Facts {
             return;
         }
         if (op == BinOp::Eq && holds) || (op == BinOp::Ne && !holds) {
-            self.least.extend(x.plus(&y, -1));
-            self.least.extend(y.plus(&x, -1));
+            self.note(x.plus(&y, -1));
+            self.note(y.plus(&x, -1));
             self.assume_factor(&x, &y);
         } else {
-            self.least.extend(comparison(op, &x, &y, holds));
+            self.note(comparison(op, &x, &y, holds));
         }
     }
 
@@ -226,15 +241,12 @@ impl Facts {
     /// Whether the value is proved to be at least 0.
     pub fn at_least_zero(&mut self, p: &Poly) -> bool {
         self.know_opaques();
-        let now = (self.least.len(), self.known.len(), self.changes);
-        if self.proved.0 != now {
-            self.proved = (now, HashMap::new());
-        }
-        if let Some(&known) = self.proved.1.get(p) {
+        let now = (self.state, self.known.len());
+        if let Some(&known) = self.proved.get(&now).and_then(|of| of.get(p)) {
             return known;
         }
         let found = Search { facts: self, fuel: FUEL }.prove(p, DEPTH);
-        self.proved.1.insert(p.clone(), found);
+        self.proved.entry(now).or_default().insert(p.clone(), found);
         found
     }
 

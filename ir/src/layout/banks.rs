@@ -37,13 +37,24 @@ pub fn bank_conflicts_of(addresses: &[u64], width: u64, banks: &Banks) -> Vec<u6
 }
 
 fn ways(phase: &[u64], width: u64, banks: &Banks) -> u64 {
-    let words = |a: &u64| (a / banks.bytes)..=((a + width - 1) / banks.bytes);
-    let mut all: SmallVec<[u64; 64]> = phase.iter().flat_map(words).collect();
-    all.sort_unstable();
-    all.dedup();
-    let mut load: SmallVec<[u64; 64]> = smallvec![0; banks.count as usize];
-    all.iter().for_each(|w| load[(w % banks.count) as usize] += 1);
-    load.into_iter().max().unwrap_or(0)
+    // by bank: the first word that it serves, and how many it does; further words stand apart, they are few
+    let mut first: SmallVec<[u64; 64]> = smallvec![u64::MAX; banks.count as usize];
+    let mut served: SmallVec<[u64; 64]> = smallvec![0; banks.count as usize];
+    let mut others: SmallVec<[u64; 64]> = SmallVec::new();
+    for address in phase {
+        for word in address / banks.bytes..=(address + width - 1) / banks.bytes {
+            let bank = (word % banks.count) as usize;
+            if first[bank] == word || others.contains(&word) {
+                continue;
+            }
+            match served[bank] {
+                0 => first[bank] = word,
+                _ => others.push(word),
+            }
+            served[bank] += 1;
+        }
+    }
+    served.into_iter().max().unwrap_or(0)
 }
 
 /// Conflicts of a fragment's accesses to a shared tile, `vector` elements each.

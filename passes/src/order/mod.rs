@@ -294,17 +294,26 @@ impl<'a> Walk<'a> {
     }
 
     fn repeat(&mut self, s: &'a Stmt, number: usize, pending: &mut Pending) {
+        // where threads wait in it, what one step leaves for the next is worth a closer look
+        if self.waits_inside(s, number)
+            && let Some(steps) = self.few(s)
+        {
+            return self.one_by_one(s, number, &steps, pending);
+        }
         let (before, waiting) = (self.points.clone(), pending.clone());
         self.any_steps(s, number, pending);
-        // where threads wait in it, what one step leaves for the next is worth a closer look
-        let inside = number + 1..number + size(s);
-        if self.points.keys().any(|n| inside.contains(n))
+        if self.waits_inside(s, number)
             && let Some(steps) = self.few(s)
         {
             self.points = before;
             *pending = waiting;
             self.one_by_one(s, number, &steps, pending);
         }
+    }
+
+    fn waits_inside(&self, s: &Stmt, number: usize) -> bool {
+        let inside = number + 1..number + size(s);
+        self.points.keys().any(|n| inside.contains(n))
     }
 
     fn any_steps(&mut self, s: &'a Stmt, number: usize, pending: &mut Pending) {

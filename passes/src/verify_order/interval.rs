@@ -27,6 +27,8 @@ enum Event {
         index: Option<SmallVec<[Value; 2]>>,
         kind: Kind,
         mask: Mask,
+        /// elements side by side in the last axis
+        lanes: u64,
     },
     /// these threads' warps wait
     Wait(Mask),
@@ -71,11 +73,18 @@ impl Intervals {
         self.hash.write_u64(u64::MAX);
     }
 
-    pub fn touch(&mut self, obj: Obj, index: Option<SmallVec<[Value; 2]>>, kind: Kind, mask: &Mask) {
+    pub fn touch(
+        &mut self,
+        obj: Obj,
+        index: Option<SmallVec<[Value; 2]>>,
+        kind: Kind,
+        mask: &Mask,
+        lanes: u64,
+    ) {
         let Some(object) = self.shadow.object(obj) else { return };
-        (object, kind, mask, index.is_some()).hash(&mut self.hash);
+        (object, kind, mask, index.is_some(), lanes).hash(&mut self.hash);
         index.iter().flatten().for_each(|v| self.hash.write_u64(v.hash));
-        self.events.push(Event::Touch { object, index, kind, mask: mask.clone() });
+        self.events.push(Event::Touch { object, index, kind, mask: mask.clone(), lanes });
     }
 
     /// Warps of these threads wait.
@@ -142,8 +151,9 @@ impl Intervals {
                         .filter(|(_, m)| m.iter().any(|&m| m != Mask::GONE))
                         .for_each(|(w, _)| shadow.wait_warp(w));
                 }
-                Event::Touch { object, index, kind, mask } if counts[*object] => {
-                    if let Some(fault) = all_threads(shadow, *object, index.as_deref(), *kind, mask, &spans) {
+                Event::Touch { object, index, kind, mask, lanes } if counts[*object] => {
+                    let wide = Wide { object: *object, index: index.as_deref(), kind: *kind, lanes: *lanes };
+                    if let Some(fault) = wide.all_threads(shadow, mask, &spans) {
                         return Some(fault);
                     }
                 }
@@ -154,38 +164,41 @@ impl Intervals {
     }
 }
 
-fn all_threads(
-    shadow: &mut Shadow,
+struct Wide<'a> {
     object: usize,
-    index: Option<&[Value]>,
+    index: Option<&'a [Value]>,
     kind: Kind,
-    mask: &Mask,
-    spans: &[Span],
-) -> Option<Fault> {
-    let mut at = vec![0; index.map_or(0, <[Value]>::len)];
-    for t in (0..mask.of.len()).filter(|&t| mask.of[t] != Mask::GONE) {
-        let new = shadow.mark(t);
-        let mut known = index.is_some();
-        for (a, v) in at.iter_mut().zip(index.into_iter().flatten()) {
-            *a = v.val.at(t);
-            known &= *a != OPEN;
-        }
-        let met = match known {
-            true => shadow.touch(object, &at, kind, new, mask.of[t] == Mask::SURE),
-            false => shadow.touch_any(object, kind, new),
-        };
-        let span = |time: u32| spans[time as usize - 1];
-        let obj = shadow.obj(object);
-        match met {
-            Some(Found::Race(other)) => {
-                let (threads, spans) = ([other.thread(), t], [span(other.time), span(new.time)]);
-                return Some(Fault::Race { obj, threads, spans });
+    lanes: u64,
+}
+
+impl Wide<'_> {
+    fn all_threads(&self, shadow: &mut Shadow, mask: &Mask, spans: &[Span]) -> Option<Fault> {
+        let Wide { object, index, kind, lanes } = *self;
+        let mut at = vec![0; index.map_or(0, <[Value]>::len)];
+        for t in (0..mask.of.len()).filter(|&t| mask.of[t] != Mask::GONE) {
+            let new = shadow.mark(t);
+            let mut known = index.is_some();
+            for (a, v) in at.iter_mut().zip(index.into_iter().flatten()) {
+                *a = v.val.at(t);
+                known &= *a != OPEN;
             }
-            Some(Found::Other(o)) => {
-                return Some(Fault::Other { mine: obj, other: shadow.obj(o), span: span(new.time) });
+            let met = match known {
+                true => shadow.touch(object, &at, lanes, kind, new, mask.of[t] == Mask::SURE),
+                false => shadow.touch_any(object, kind, new),
+            };
+            let span = |time: u32| spans[time as usize - 1];
+            let obj = shadow.obj(object);
+            match met {
+                Some(Found::Race(other)) => {
+                    let (threads, spans) = ([other.thread(), t], [span(other.time), span(new.time)]);
+                    return Some(Fault::Race { obj, threads, spans });
+                }
+                Some(Found::Other(o)) => {
+                    return Some(Fault::Other { mine: obj, other: shadow.obj(o), span: span(new.time) });
+                }
+                None => {}
             }
-            None => {}
         }
+        None
     }
-    None
 }

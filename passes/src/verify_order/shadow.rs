@@ -4,6 +4,7 @@ use pantile_ir::effects::{Kind, Obj};
 use pantile_ir::hash::{Map, Words};
 use pantile_ir::layout::{Axis, Shared, contiguous};
 use pantile_ir::program::*;
+use smallvec::SmallVec;
 use std::hash::{Hash, Hasher};
 
 /// One touch.
@@ -39,6 +40,9 @@ const UNTOUCHED: Cell = Cell { block: 0, two: [NOBODY; 2] };
 /// intervals between barriers have one kind alone.
 const KINDS: usize = 3;
 type Cells = [Cell; KINDS];
+
+/// Elements of tensors that are remembered from one interval to the next.
+const MANY: usize = 1 << 16;
 
 fn list(kind: Kind) -> usize {
     match kind {
@@ -103,7 +107,7 @@ pub struct Shadow {
     owners: Vec<Owner>,
     /// of all owners, so that equal ones are found without a look at each
     owned: u64,
-    globals: Map<(usize, u64), Cells>,
+    globals: [Map<(usize, u64), Cell>; KINDS],
     /// by thread
     warp: Vec<u32>,
     /// barriers passed by the block, and by each warp
@@ -175,7 +179,7 @@ impl Shadow {
             cells,
             owners: vec![Owner::default(); if meet { cells } else { 0 }],
             owned: 0,
-            globals: Map::default(),
+            globals: Default::default(),
             warp: (0..threads).map(|t| (t / warp) as u32).collect(),
             block: 1,
             warps: vec![1; threads.div_ceil(warp)],
@@ -202,7 +206,9 @@ impl Shadow {
     pub fn wait(&mut self, ahead: Ahead) {
         self.block += 1;
         (self.time, self.ahead) = (0, ahead);
-        self.globals.clear();
+        for old in self.globals.iter_mut().filter(|of| of.len() > MANY) {
+            old.clear();
+        }
         for (cells, _) in self.arena.iter_mut().zip(ahead.kinds).filter(|(_, has)| *has) {
             cells.resize(self.cells, UNTOUCHED);
         }
@@ -223,11 +229,31 @@ impl Shadow {
         Mark { thread: thread as u32, warp, time: self.time }
     }
 
-    /// Notes a touch of one element; `sure`: the thread does come here.
+    /// Notes a touch of elements side by side in the last axis; `sure`: the thread does come here.
     pub fn touch(
         &mut self,
         object: usize,
         index: &[i64],
+        lanes: u64,
+        kind: Kind,
+        new: Mark,
+        sure: bool,
+    ) -> Option<Found> {
+        if lanes == 1 || self.objects[object].side_by_side(index, lanes) {
+            return self.touch_cells(object, index, lanes, kind, new, sure);
+        }
+        let mut at: SmallVec<[i64; 4]> = SmallVec::from_slice(index);
+        (0..lanes).find_map(|lane| {
+            *at.last_mut()? = index.last()? + lane as i64;
+            self.touch_cells(object, &at, 1, kind, new, sure)
+        })
+    }
+
+    fn touch_cells(
+        &mut self,
+        object: usize,
+        index: &[i64],
+        lanes: u64,
         kind: Kind,
         new: Mark,
         sure: bool,
@@ -242,7 +268,7 @@ impl Shadow {
                     inner += usize::try_from(i).ok().and_then(|i| table.get(i))?;
                 }
                 let first = (place.layout.offset[Axis::Mem] + place.swizzled(inner)) / self.unit;
-                let cells = first as usize..(first + (o.size / self.unit).max(1)) as usize;
+                let cells = first as usize..(first + (o.size * lanes / self.unit).max(1)) as usize;
                 if cells.end > self.cells {
                     return None;
                 }
@@ -264,9 +290,12 @@ impl Shadow {
             }
             None => {
                 let key = index.iter().fold(0u64, |n, &i| n.wrapping_mul(0x0100_0003).wrapping_add(i as u64));
-                let cells = self.globals.entry((object, key)).or_insert([UNTOUCHED; KINDS]);
-                found = clash(cells, block, kind, &new, warp);
-                cells[list(kind)].of(block).keep(new, warp);
+                for &k in against(kind).iter().filter(|&&k| self.ahead.kinds[k]) {
+                    let cell = self.globals[k].get_mut(&(object, key));
+                    found = cell.and_then(|c| c.of(block).clash(&new, warp)).or(found);
+                }
+                let cell = self.globals[list(kind)].entry((object, key)).or_insert(UNTOUCHED);
+                cell.of(block).keep(new, warp);
             }
         }
         if self.ahead.opens {
@@ -345,6 +374,20 @@ fn worth(at: usize, o: Owner) -> u64 {
 }
 
 impl Object {
+    /// Whether so many elements lie one after the other in memory, as they do in the last axis.
+    fn side_by_side(&self, index: &[i64], lanes: u64) -> bool {
+        let (Some(place), Some((&last, rest))) = (&self.place, index.split_last()) else { return false };
+        let offset = |table: &Vec<u64>, i: i64| usize::try_from(i).ok().and_then(|i| table.get(i).copied());
+        let others = self.tables.iter().zip(rest).map(|(table, &i)| offset(table, i)).sum::<Option<u64>>();
+        let (Some(table), Some(others)) = (self.tables.last(), others) else { return false };
+        let Some(first) = offset(table, last) else { return false };
+        let in_line = |lane: u64| offset(table, last + lane as i64) == Some(first + lane * self.size);
+        let bytes = lanes * self.size;
+        // a swizzle moves granules as a whole
+        let whole = place.xor.is_none_or(|x| (others + first) % bytes == 0 && (1 << x.base) % bytes == 0);
+        whole && (1..lanes).all(in_line)
+    }
+
     fn new(obj: Obj, tables: Vec<Vec<u64>>, place: Option<Shared>, size: u64) -> Object {
         Object {
             obj,

@@ -45,6 +45,15 @@ impl Val {
         self.with(step, |a, s| a.checked_add(n.checked_mul(s)?))
     }
 
+    /// This many more than the other, in all threads.
+    pub fn is_ahead(&self, other: &Val, by: i64) -> bool {
+        match (self, other) {
+            (Val::One(a), Val::One(b)) => *a == b + by,
+            (Val::Each(a), Val::Each(b)) => a.iter().zip(b.iter()).all(|(a, b)| *a == b + by),
+            _ => false,
+        }
+    }
+
     pub fn or(&self, known: i64) -> Val {
         self.zip(&Val::One(known), |a, k| if a == OPEN { k } else { a })
     }

@@ -1,7 +1,7 @@
 //! The walk of one block along one way.
 
 use super::interval::{Fault, Intervals};
-use super::steps::Step;
+use super::steps::{Step, Touch};
 use super::values::{Found, OPEN, Val, Values, arithmetic};
 use pantile_ir::codes;
 use pantile_ir::diag::{Code, Diagnostic};
@@ -279,6 +279,8 @@ impl<'a> Replay<'a> {
                     self.inside(s, block, block as i64, rest.clone(), &pick(yes));
                 }
             }
+            StmtKind::For { var, kind: LoopKind::Vectorized, segments, .. }
+                if self.vector(s, *var, segments, mask) => {}
             StmtKind::For { var, named, segments, .. } => {
                 self.jumps.push(Jumps::none(mask.of.len()));
                 for (n, g) in segments.iter().enumerate() {
@@ -478,6 +480,45 @@ impl<'a> Replay<'a> {
         }
     }
 
+    /// A loop whose steps touch elements side by side, as one wide touch; whether it is one.
+    fn vector(&mut self, s: &Step<'a>, var: LocalId, segments: &[Segment], mask: &Mask) -> bool {
+        let ([g], [inner]) = (segments, &s.blocks[0][..]) else { return false };
+        let number = |e| self.k.body.index_constant(e);
+        let (Some(lo), Some(hi), Some(1)) = (number(g.lo), number(g.hi), number(g.step)) else {
+            return false;
+        };
+        let alone = matches!(inner.stmt.kind, StmtKind::Store { .. }) && inner.blocks.is_empty();
+        if !alone || hi - lo < 2 {
+            return false;
+        }
+        let mut first: Vec<(&Touch, SmallVec<[Found; 2]>)> = Vec::new();
+        for touch in &inner.touches {
+            let Some(list) = &touch.index else { return false };
+            let mut lane = |i: i64| -> SmallVec<[Found; 2]> {
+                self.values.set(var, Val::One(i));
+                list.iter().map(|&e| self.values.place(e)).collect()
+            };
+            let start = lane(lo);
+            let Some((last, rest)) = start.split_last().filter(|_| start.iter().all(|v| !v.open)) else {
+                return false;
+            };
+            let in_line = |(n, v): (i64, SmallVec<[Found; 2]>)| {
+                let (at, others) = v.split_last().unwrap_or((last, &[]));
+                at.val.is_ahead(&last.val, n) && rest.iter().zip(others).all(|(x, y)| x.hash == y.hash)
+            };
+            if !(1..hi - lo).map(|n| (n, lane(lo + n))).all(in_line) {
+                return false;
+            }
+            first.push((touch, start));
+        }
+        self.intervals.statement(inner.stmt.span);
+        for (touch, index) in first {
+            self.intervals.touch(touch.obj, Some(index), touch.kind, mask, (hi - lo) as u64);
+        }
+        self.values.drop(var);
+        true
+    }
+
     fn touch(&mut self, s: &Step<'a>, mask: &Mask) {
         if s.touches.is_empty() {
             return;
@@ -486,7 +527,7 @@ impl<'a> Replay<'a> {
         for touch in &s.touches {
             let index: Option<SmallVec<[Found; 2]>> =
                 touch.index.as_ref().map(|list| list.iter().map(|&e| self.values.place(e)).collect());
-            self.intervals.touch(touch.obj, index, touch.kind, mask);
+            self.intervals.touch(touch.obj, index, touch.kind, mask, 1);
         }
     }
 

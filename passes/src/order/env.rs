@@ -4,17 +4,24 @@ use super::value::{Known, STEPS, Val, operate};
 use pantile_ir::hash::Map;
 use pantile_ir::program::*;
 use pantile_ir::verify::{KernelInfo, Level};
+use smallvec::SmallVec;
 use std::rc::Rc;
+
+/// An expression and, by their numbers, the values of the names in it.
+type Key = (ExprId, SmallVec<[u32; 4]>);
 
 pub struct Env<'a> {
     pub k: &'a Kernel,
     pub info: &'a KernelInfo,
     pub threads: usize,
-    /// by local: its value, and when it got it
-    names: Vec<(Val, u64)>,
-    clock: u64,
-    /// by expression: values with the time of their making, which hold as long as no name in them got another
-    memo: Vec<Option<(Val, u64)>>,
+    /// by local: its value and the value's number
+    names: Vec<(Val, u32)>,
+    /// Equal values have one number; 0 is the unknown one.
+    numbers: Map<Rc<Known>, u32>,
+    /// by expression and the values of its names
+    memo: Map<Key, Val>,
+    /// the same of conditions: who may find them true (or false)
+    masks: Map<(Key, bool), Rc<Vec<bool>>>,
     roots: Vec<Option<Rc<[LocalId]>>>,
     /// what blocks assign
     assigned: Map<*const Stmt, Rc<[LocalId]>>,
@@ -30,8 +37,9 @@ impl<'a> Env<'a> {
             info,
             threads,
             names: vec![(None, 0); k.body.locals.len()],
-            clock: 0,
-            memo: vec![None; k.body.exprs.len()],
+            numbers: Map::default(),
+            memo: Map::default(),
+            masks: Map::default(),
             roots: vec![None; k.body.exprs.len()],
             assigned: Map::default(),
             fresh: 0,
@@ -43,8 +51,8 @@ impl<'a> Env<'a> {
     /// Nothing is known but numbers of threads and blocks.
     pub fn restart(&mut self) {
         let k = self.k;
-        (self.clock, self.fresh) = (self.clock + 1, 0);
-        self.names.fill((None, self.clock));
+        self.fresh = 0;
+        self.names.fill((None, 0));
         let mut inner = 1;
         for &(axis, n) in k.threads.iter().flat_map(|t| t.axes.iter().rev()) {
             let n = n.max(1) as usize;
@@ -58,8 +66,9 @@ impl<'a> Env<'a> {
     }
 
     pub fn set(&mut self, l: LocalId, v: Val) {
-        self.clock += 1;
-        self.names[l.index()] = (v, self.clock);
+        let next = self.numbers.len() as u32 + 1;
+        let number = v.as_ref().map_or(0, |v| *self.numbers.entry(v.clone()).or_insert(next));
+        self.names[l.index()] = (v, number);
     }
 
     /// The names that an expression's value hangs on.
@@ -123,15 +132,21 @@ impl<'a> Env<'a> {
         }
     }
 
-    pub fn eval(&mut self, e: ExprId) -> Val {
+    fn key(&mut self, e: ExprId) -> Key {
         let roots = self.roots(e);
-        if let Some((v, made)) = &self.memo[e.index()]
-            && roots.iter().all(|l| self.names[l.index()].1 <= *made)
-        {
+        (e, roots.iter().map(|l| self.names[l.index()].1).collect())
+    }
+
+    pub fn eval(&mut self, e: ExprId) -> Val {
+        if let Expr::Local(l) = self.k.body.exprs[e] {
+            return self.get(l);
+        }
+        let key = self.key(e);
+        if let Some(v) = self.memo.get(&key) {
             return v.clone();
         }
         let v = self.compute(e);
-        self.memo[e.index()] = Some((v.clone(), self.clock));
+        self.memo.insert(key, v.clone());
         v
     }
 
@@ -143,7 +158,6 @@ impl<'a> Env<'a> {
         }
         match &body.exprs[e] {
             Expr::Const { bits, .. } => Some(Rc::new(Known::number(*bits as i64))),
-            Expr::Local(l) => self.get(*l),
             Expr::Dim(d) => Some(Rc::new(Known::symbol(&format!("dim{}", d.index())))),
             Expr::Arg(a) => Some(Rc::new(Known::symbol(&format!("arg{}", a.index())))),
             Expr::Unary(UnOp::Neg, a) => self.eval(*a)?.scale(-1).map(Rc::new),
@@ -213,14 +227,24 @@ impl<'a> Env<'a> {
     }
 
     /// Threads for which the condition may hold (or, with `no`, may fail).
-    pub fn may(&mut self, cond: ExprId, no: bool) -> Vec<bool> {
+    pub fn may(&mut self, cond: ExprId, no: bool) -> Rc<Vec<bool>> {
+        let key = (self.key(cond), no);
+        if let Some(known) = self.masks.get(&key) {
+            return known.clone();
+        }
+        let may = Rc::new(self.each_may(cond, no));
+        self.masks.insert(key, may.clone());
+        may
+    }
+
+    fn each_may(&mut self, cond: ExprId, no: bool) -> Vec<bool> {
         match self.k.body.exprs[cond] {
             Expr::Binary(op @ (BinOp::LogicalAnd | BinOp::LogicalOr), a, b) => {
                 let (x, y) = (self.may(a, no), self.may(b, no));
                 let both = (op == BinOp::LogicalAnd) != no;
-                x.iter().zip(&y).map(|(&x, &y)| if both { x && y } else { x || y }).collect()
+                x.iter().zip(y.iter()).map(|(&x, &y)| if both { x && y } else { x || y }).collect()
             }
-            Expr::Unary(UnOp::Not, a) => self.may(a, !no),
+            Expr::Unary(UnOp::Not, a) => self.each_may(a, !no),
             _ => match self.eval(cond).as_ref().and_then(|v| v.numbers().cloned()) {
                 Some(v) => {
                     (0..self.threads).map(|t| (v[if v.len() == 1 { 0 } else { t }] != 0) != no).collect()

@@ -465,7 +465,7 @@ impl<'a> Walk<'a> {
             StmtKind::If { cond, then, other } => {
                 for (block, no) in [(then, false), (other, true)] {
                     let may = self.env.may(*cond, no);
-                    let both = Rc::new(mask.iter().zip(may).map(|(&a, b)| a && b).collect());
+                    let both = Rc::new(mask.iter().zip(may.iter()).map(|(&a, &b)| a && b).collect());
                     self.inner(block, &both, out);
                 }
                 self.env.forget(then);

@@ -2,6 +2,7 @@
 
 use pantile_ir::program::*;
 use std::collections::BTreeMap;
+use std::hash::{Hash, Hasher};
 use std::rc::Rc;
 
 /// `Σ factor · symbol + part[thread]`, modulo `modulus` where it is not 0.
@@ -11,6 +12,15 @@ pub struct Known {
     /// one number, or one for each thread
     pub part: Rc<Vec<i64>>,
     pub modulus: i64,
+}
+
+/// By what most values differ in: a look at every thread's number would cost more than it saves.
+impl Hash for Known {
+    fn hash<H: Hasher>(&self, h: &mut H) {
+        let n = self.part.len();
+        (&self.symbols, self.modulus, n).hash(h);
+        (self.part.first(), self.part.get(n / 2), self.part.last()).hash(h);
+    }
 }
 
 /// `None`: nothing is known.

@@ -284,7 +284,7 @@ impl<'a> Scan<'a> {
             StmtKind::If { cond, then, other } => {
                 for (block, no) in [(then, false), (other, true)] {
                     let may = self.env.may(*cond, no);
-                    let both = Rc::new(active.iter().zip(may).map(|(&a, b)| a && b).collect());
+                    let both = Rc::new(active.iter().zip(may.iter()).map(|(&a, &b)| a && b).collect());
                     self.block(block, &both, lanes);
                 }
             }

@@ -165,7 +165,8 @@ impl<'a> Walk<'a> {
                 self.env.forget(then);
                 self.env.forget(other);
             }
-            StmtKind::For { .. } if inside && self.stands_alone(s) => {
+            // who only reads leaves nothing for the next step
+            StmtKind::For { .. } if inside && (self.relevant.only_reads(s) || self.stands_alone(s)) => {
                 self.unit(s, number, pending, true);
                 self.define(s);
             }
@@ -261,7 +262,7 @@ impl<'a> Walk<'a> {
     /// One step after the other, each with what it really touches.
     fn one_by_one(&mut self, s: &'a Stmt, number: usize, steps: &[i64], pending: &mut Pending) {
         let StmtKind::For { var, body, .. } = &s.kind else { return };
-        let walk = |w: &mut Self, pending: &mut Pending| {
+        let walk = |w: &mut Self, pending: &mut Pending, steps: &[i64]| {
             for &i in steps {
                 w.env.forget(body);
                 w.env.set(*var, Some(Rc::new(value::Known::number(i))));
@@ -272,7 +273,7 @@ impl<'a> Walk<'a> {
         loop {
             let before = self.points.clone();
             end.clear();
-            walk(self, &mut end);
+            walk(self, &mut end, steps);
             if self.points == before {
                 break;
             }
@@ -280,9 +281,11 @@ impl<'a> Walk<'a> {
         // what waits from before the loop
         let before = self.points.clone();
         let mut all = pending.clone();
-        walk(self, &mut all);
+        // a step in which all wait leaves nothing of it
+        let whole = self.free(body, number + 1);
+        walk(self, &mut all, if whole { steps } else { &steps[..1] });
         if self.points == before {
-            *pending = all;
+            *pending = if whole { all } else { end };
         } else {
             let block = self.points.iter().any(|(n, t)| before.get(n) != Some(t) && *t == Team::Block);
             self.points = before;
@@ -489,7 +492,8 @@ impl<'a> Walk<'a> {
                         }
                     }
                     _ => {
-                        self.env.set(*var, None);
+                        let any = if self.relevant.only_reads(s) { self.env.symbol("i") } else { None };
+                        self.env.set(*var, any);
                         self.inner(body, mask, out);
                     }
                 }

@@ -1,7 +1,7 @@
 //! What the walk must look at: statements that touch memory of several threads or that wait, and names that their
 //! indices and conditions are computed from. The rest of a kernel, mostly loops over registers, is passed by.
 
-use pantile_ir::effects::{Access, Ctx, Obj, Part, stmt_effects, sync};
+use pantile_ir::effects::{Access, Ctx, Kind, Obj, Part, stmt_effects, sync};
 use pantile_ir::hash::{Map, Set};
 use pantile_ir::program::*;
 
@@ -11,6 +11,7 @@ use std::rc::Rc;
 pub struct Relevant {
     touches: Map<*const Stmt, Rc<[Access]>>,
     idle: Set<*const Stmt>,
+    reading: Set<*const Stmt>,
     needed: Set<LocalId>,
 }
 
@@ -40,6 +41,11 @@ impl Relevant {
         self.idle.contains(&std::ptr::from_ref(s))
     }
 
+    /// In and below it, threads read what others see, and do not wait.
+    pub fn only_reads(&self, s: &Stmt) -> bool {
+        self.reading.contains(&std::ptr::from_ref(s))
+    }
+
     pub fn is_needed(&self, l: LocalId) -> bool {
         self.needed.contains(&l)
     }
@@ -49,6 +55,7 @@ impl Relevant {
         self.touches.get(&std::ptr::from_ref(s)).cloned().unwrap_or_default()
     }
 
+    /// Whether the statement is idle.
     fn visit(&mut self, k: &Kernel, s: &Stmt) -> bool {
         let all = stmt_effects(&s.kind, &Ctx { kernel: k, team: None, span: s.span });
         let touches: Rc<[Access]> = all.into_iter().filter(|a| counts(k, a.obj)).collect();
@@ -58,18 +65,26 @@ impl Relevant {
                 list.iter().for_each(|&e| need(k, e, &mut self.needed));
             }
         }
+        let mut reading = touches.iter().all(|a| a.kind == Kind::Read);
         if !touches.is_empty() {
             self.touches.insert(s, touches);
         }
-        idle &= match &s.kind {
+        let passes_by = match &s.kind {
             StmtKind::Op { op, .. } => sync(op).is_none(),
             StmtKind::Break | StmtKind::Continue => false,
             _ => true,
         };
+        idle &= passes_by;
+        reading &= passes_by;
         for inner in s.kind.blocks() {
             for s in inner {
-                idle &= self.visit(k, s);
+                let inner = self.visit(k, s);
+                idle &= inner;
+                reading &= inner || self.only_reads(s);
             }
+        }
+        if reading {
+            self.reading.insert(s);
         }
         if idle {
             self.idle.insert(s);

@@ -16,6 +16,8 @@ struct Use {
     active: Rc<Vec<bool>>,
     bytes: u64,
     write: bool,
+    /// how often it is made
+    times: u64,
 }
 
 /// Granules of padding that are tried.
@@ -44,8 +46,17 @@ pub fn choose(scan: &Scan, buffer: BufferId, arch: &Arch, rows: Rows) -> Option<
     let row = u64::from(fast) * size;
     let wide = uses.iter().map(|u| u.bytes).max().unwrap_or(size);
     let plain = pitched(&b.shape, size, row);
-    let ideal: u64 = uses.iter().map(|u| price(u, &plain, &banks).ideal).sum();
-    let mut best = Best { uses, banks, ideal, cost: u64::MAX, layout: None };
+    let mut order: Vec<(u64, u64, &Use)> = uses
+        .iter()
+        .map(|u| {
+            let c = price(u, &plain, &banks);
+            (c.phases - c.ideal, c.ideal, u)
+        })
+        .collect();
+    // what conflicts most tells layouts apart first
+    order.sort_by_key(|&(above, ..)| std::cmp::Reverse(above));
+    let uses = order.into_iter().map(|(_, ideal, u)| (ideal, u)).collect();
+    let mut best = Best { uses, banks, cost: u64::MAX, layout: None };
     best.consider(&plain);
     // a padded row must keep the alignment that wide accesses need
     let step = wide.max(banks.bytes);
@@ -61,10 +72,9 @@ pub fn choose(scan: &Scan, buffer: BufferId, arch: &Arch, rows: Rows) -> Option<
 
 /// The cheapest layout so far.
 struct Best<'a> {
-    uses: &'a [Use],
+    /// with the phases that no layout can be below
+    uses: Vec<(u64, &'a Use)>,
     banks: Banks,
-    /// phases that nothing can be below
-    ideal: u64,
     cost: u64,
     layout: Option<Shared>,
 }
@@ -72,17 +82,16 @@ struct Best<'a> {
 impl Best<'_> {
     /// Takes a layout that is cheaper than those before it.
     fn consider(&mut self, layout: &Shared) {
-        if self.cost <= self.ideal {
-            return;
-        }
-        let mut cost = 0;
-        for u in self.uses {
-            cost += price(u, layout, &self.banks).phases;
-            if cost >= self.cost {
+        let mut least: u64 = self.uses.iter().map(|(ideal, _)| ideal).sum();
+        for (ideal, u) in &self.uses {
+            if least >= self.cost {
                 return;
             }
+            least += price(u, layout, &self.banks).phases - ideal;
         }
-        (self.cost, self.layout) = (cost, Some(layout.clone()));
+        if least < self.cost {
+            (self.cost, self.layout) = (least, Some(layout.clone()));
+        }
     }
 }
 
@@ -199,8 +208,8 @@ fn price(u: &Use, place: &Shared, banks: &Banks) -> Conflicts {
     for warp in threads.chunks(banks.lanes.max(1) as usize) {
         let lanes: Vec<u64> = warp.iter().filter(|&&t| u.active[t]).map(|&t| at(t)).collect();
         let phases = bank_conflicts_of(&lanes, u.bytes, banks);
-        total.ideal += phases.len() as u64;
-        total.phases += phases.iter().sum::<u64>();
+        total.ideal += u.times * phases.len() as u64;
+        total.phases += u.times * phases.iter().sum::<u64>();
         total.ways = total.ways.max(phases.into_iter().max().unwrap_or(0));
     }
     total
@@ -220,9 +229,29 @@ pub struct Scan<'a> {
 
 #[derive(Default)]
 struct Uses {
+    /// each once
     known: Vec<Use>,
+    count: usize,
+    /// by a part of what makes two the same
+    places: Map<(i64, i64, bool), Vec<usize>>,
     /// Accesses whose places are not known here, by statement: whether they write.
     skipped: Map<(*const Stmt, bool), bool>,
+}
+
+impl Uses {
+    fn add(&mut self, u: Use) {
+        let end = |part: Option<&Rc<Vec<i64>>>| part.and_then(|p| p.last().copied()).unwrap_or(0);
+        let key = (end(u.index.first()), end(u.index.last()), u.write);
+        let near = self.places.entry(key).or_default();
+        let same = |o: &Use| o.index == u.index && o.bytes == u.bytes && o.active == u.active;
+        match near.iter().find(|&&i| same(&self.known[i])) {
+            Some(&i) => self.known[i].times += u.times,
+            None => {
+                near.push(self.known.len());
+                self.known.push(u);
+            }
+        }
+    }
 }
 
 /// From here on, loops are looked at in their first step alone.
@@ -336,8 +365,9 @@ impl<'a> Scan<'a> {
             let Some(uses) = self.of.get_mut(buffer) else { continue };
             if let Some(index) = index {
                 let bytes = (size * lanes).next_power_of_two().min(16).max(size);
-                uses.known.push(Use { index, active: active.clone(), bytes, write });
-                self.most = self.most.max(uses.known.len());
+                uses.count += 1;
+                self.most = self.most.max(uses.count);
+                uses.add(Use { index, active: active.clone(), bytes, write, times: 1 });
             } else {
                 uses.skipped.insert((s, write), write);
             }

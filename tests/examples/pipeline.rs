@@ -9,6 +9,10 @@ use pantile_tests::library::{Kernels, kernels};
 use std::collections::BTreeMap;
 use std::time::Instant;
 
+/// As the command has it.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 const RUNS: usize = 5;
 
 fn ms(start: Instant) -> f64 {

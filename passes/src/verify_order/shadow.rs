@@ -452,7 +452,7 @@ impl Mark {
         let near = warp[self.thread()] == warp[new.thread()];
         // the text lets threads scatter to places of which they know that they differ
         let scatter = self.time == new.time && (self.thread | new.thread) & LOST != 0;
-        !(near && self.warp != new.warp) && !scatter
+        !(scatter || near && self.warp != new.warp)
     }
 }
 

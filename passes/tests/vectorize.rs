@@ -93,6 +93,26 @@ fn rows_of_an_unknown_length_are_tested_once() {
 }
 
 #[test]
+fn of_many_axes_only_the_row_must_be_a_multiple() {
+    let text = "
+kernel k(X: f16[B, H, N, W], Y: out f16[B, H, N, W]) {
+    grid (N, H, B) as (n, h, b)
+    threads 32 as t
+    for c in 0..ceildiv(W, 256) {
+        let k0 = c*256 + t*8
+        var a: f16[8]
+        for v in vectorized(8) { a[v] = X[b, h, n, k0 + v] or 0 }
+        for v in vectorized(8) { if k0 + v < W { Y[b, h, n, k0 + v] = a[v] } }
+    }
+}";
+    let shapes = [[2, 3, 5, 8], [1, 3, 7, 9], [2, 1, 3, 1000]];
+    let runs: Vec<_> = shapes.iter().map(|s| vec![tensor(F16, s), out(F16, s)]).collect();
+    let made = wide(text, &runs);
+    assert!(made.contains("W % 8 == 0"), "{made}");
+    assert!(["N %", "H %", "B %"].iter().all(|d| !made.contains(d)), "{made}");
+}
+
+#[test]
 fn a_promise_of_alignment_needs_no_test() {
     let text = LOADS
         .replace("X: T[N, W]", "X: f16[N, W] align 16")

@@ -1,6 +1,6 @@
 //! How wide an access may be: contiguity, alignment and the target's widths.
 
-use crate::affine::{Atom, Forms, Poly};
+use crate::affine::{Atom, Forms, Poly, Term};
 use crate::ranges::Facts;
 use pantile_ir::builder::{Exprs, KernelBuilder, Result};
 use pantile_ir::program::*;
@@ -108,13 +108,30 @@ pub fn fit(
         let moved = if rows.steps >= align_bytes { &start } else { &address };
         let multiple = (align_bytes * 8 / rows.bits).max(1);
         let (odd, whole) = facts.odd_terms(moved, multiple);
-        let mut dims = BTreeMap::new();
-        for term in odd {
-            let dim = term.iter().copied().find_map(|a| if let Atom::Dim(d) = a { Some(d) } else { None });
-            dims.insert(dim.filter(|_| ask)?, multiple);
+        if !ask && !odd.is_empty() {
+            return None;
         }
+        let dims = cover(&odd)?.into_iter().map(|d| (d, multiple)).collect();
         whole.then_some(Fit { width, align_bytes, dims })
     })
+}
+
+/// Dims of which each term has one, few: a row's length stands in all terms of an address, the lengths around it do not.
+fn cover(terms: &[&Term]) -> Option<Vec<DimId>> {
+    let dims = |t: &Term| -> Vec<DimId> {
+        let dim = |a: &Atom| if let Atom::Dim(d) = a { Some(*d) } else { None };
+        t.iter().filter_map(dim).collect()
+    };
+    let mut open: Vec<Vec<DimId>> = terms.iter().map(|t| dims(t)).collect();
+    let mut chosen = Vec::new();
+    while !open.is_empty() {
+        let times = |d: DimId| open.iter().filter(|t| t.contains(&d)).count();
+        // of two that do the same, the inner one
+        let best = open.iter().flatten().copied().max_by_key(|&d| (times(d), d))?;
+        open.retain(|t| !t.contains(&best));
+        chosen.push(best);
+    }
+    Some(chosen)
 }
 
 fn depends(k: &Kernel, forms: &Forms, p: &Poly, var: LocalId) -> bool {

@@ -139,6 +139,9 @@ impl Intervals {
         }
         let mut spans: Vec<Span> = Vec::new();
         shadow.wait(ahead);
+        for (object, ranges) in boxes(shadow, events, &counts) {
+            shadow.frame(object, &ranges);
+        }
         for event in events.iter() {
             match event {
                 Event::Statement(span) => {
@@ -162,6 +165,26 @@ impl Intervals {
         }
         None
     }
+}
+
+/// Of each tensor that matters, the box of all elements that are touched, where it is known.
+fn boxes(shadow: &Shadow, events: &[Event], counts: &[bool]) -> Vec<(usize, Vec<(i64, i64)>)> {
+    let mut all: Vec<Option<Vec<(i64, i64)>>> = vec![None; counts.len()];
+    for event in events {
+        let Event::Touch { object, index: Some(index), lanes, .. } = event else { continue };
+        if !counts[*object] || !shadow.is_tensor(*object) || index.iter().any(|v| v.open) {
+            continue;
+        }
+        let mut here: Vec<(i64, i64)> = index.iter().map(|v| v.range).collect();
+        if let Some(last) = here.last_mut() {
+            last.1 += *lanes as i64 - 1;
+        }
+        let known = all[*object].get_or_insert_with(|| here.clone());
+        for (a, b) in known.iter_mut().zip(here) {
+            *a = (a.0.min(b.0), a.1.max(b.1));
+        }
+    }
+    all.into_iter().enumerate().filter_map(|(o, ranges)| Some((o, ranges?))).collect()
 }
 
 struct Wide<'a> {

@@ -41,8 +41,8 @@ const UNTOUCHED: Cell = Cell { block: 0, two: [NOBODY; 2] };
 const KINDS: usize = 3;
 type Cells = [Cell; KINDS];
 
-/// Elements of tensors that are remembered from one interval to the next.
-const MANY: usize = 1 << 16;
+/// Elements of tensors in frames, and those beside them that are kept from one interval to the next.
+const MANY: usize = 1 << 17;
 
 fn list(kind: Kind) -> usize {
     match kind {
@@ -76,6 +76,23 @@ pub enum Found {
     Other(usize),
 }
 
+/// A box of a tensor's elements: its least indices, its extents, and the first of its cells.
+struct Frame {
+    axes: SmallVec<[(i64, i64); 4]>,
+    first: usize,
+}
+
+impl Frame {
+    fn at(&self, index: &[i64]) -> Option<usize> {
+        let mut at = 0;
+        for (&i, &(lo, n)) in index.iter().zip(&self.axes) {
+            let i = i.checked_sub(lo).filter(|i| (0..n).contains(i))?;
+            at = at * n as usize + i as usize;
+        }
+        Some(self.first + at)
+    }
+}
+
 struct Object {
     obj: Obj,
     /// by axis and index: bytes from the start
@@ -84,6 +101,8 @@ struct Object {
     size: u64,
     /// objects that have memory in common with this one, itself too
     meets: Vec<usize>,
+    /// where a tensor's elements of this interval stand in the grid
+    frame: Option<Frame>,
     /// all touches, and those whose index is unknown
     all: Cells,
     open: Cells,
@@ -107,7 +126,11 @@ pub struct Shadow {
     owners: Vec<Owner>,
     /// of all owners, so that equal ones are found without a look at each
     owned: u64,
+    /// elements of tensors in frames, and those that no frame holds
+    grid: [Vec<Cell>; KINDS],
     globals: [Map<(usize, u64), Cell>; KINDS],
+    /// cells of the grid that frames have taken
+    framed: usize,
     /// by thread
     warp: Vec<u32>,
     /// barriers passed by the block, and by each warp
@@ -179,7 +202,9 @@ impl Shadow {
             cells,
             owners: vec![Owner::default(); if meet { cells } else { 0 }],
             owned: 0,
+            grid: Default::default(),
             globals: Default::default(),
+            framed: 0,
             warp: (0..threads).map(|t| (t / warp) as u32).collect(),
             block: 1,
             warps: vec![1; threads.div_ceil(warp)],
@@ -205,13 +230,43 @@ impl Shadow {
     /// The block has waited: what lies before that meets nothing any more.
     pub fn wait(&mut self, ahead: Ahead) {
         self.block += 1;
-        (self.time, self.ahead) = (0, ahead);
+        (self.time, self.ahead, self.framed) = (0, ahead, 0);
         for old in self.globals.iter_mut().filter(|of| of.len() > MANY) {
             old.clear();
         }
+        let objects = self.objects.iter_mut();
+        objects.for_each(|o| o.frame = None);
         for (cells, _) in self.arena.iter_mut().zip(ahead.kinds).filter(|(_, has)| *has) {
             cells.resize(self.cells, UNTOUCHED);
         }
+    }
+
+    /// Elements of a tensor in this box are touched before the next barrier: axis by axis the least and the most index.
+    pub fn frame(&mut self, object: usize, ranges: &[(i64, i64)]) {
+        let first = self.framed;
+        let mut cells = 1usize;
+        let mut axes = SmallVec::new();
+        for &(lo, hi) in ranges {
+            let Some(n) = hi.checked_sub(lo).and_then(|n| n.checked_add(1)).filter(|&n| n > 0) else {
+                return;
+            };
+            cells = cells.saturating_mul(n as usize);
+            axes.push((lo, n));
+        }
+        if first.saturating_add(cells) > MANY {
+            return;
+        }
+        self.framed += cells;
+        for (grid, _) in
+            self.grid.iter_mut().zip(self.ahead.kinds).filter(|(g, has)| *has && g.len() < first + cells)
+        {
+            grid.resize(first + cells, UNTOUCHED);
+        }
+        self.objects[object].frame = Some(Frame { axes, first });
+    }
+
+    pub fn is_tensor(&self, object: usize) -> bool {
+        self.objects[object].place.is_none()
     }
 
     /// A warp waits.
@@ -239,7 +294,8 @@ impl Shadow {
         new: Mark,
         sure: bool,
     ) -> Option<Found> {
-        if lanes == 1 || self.objects[object].side_by_side(index, lanes) {
+        let o = &self.objects[object];
+        if lanes == 1 || o.frame.is_some() || o.side_by_side(index, lanes) {
             return self.touch_cells(object, index, lanes, kind, new, sure);
         }
         let mut at: SmallVec<[i64; 4]> = SmallVec::from_slice(index);
@@ -286,6 +342,14 @@ impl Shadow {
                     if let Some(other) = other {
                         return Some(Found::Other(usize::from(other) - 1));
                     }
+                }
+            }
+            None if let Some(first) = o.frame.as_ref().and_then(|f| f.at(index)) => {
+                for at in first..first + lanes as usize {
+                    for &k in against(kind).iter().filter(|&&k| self.ahead.kinds[k]) {
+                        found = self.grid[k][at].of(block).clash(&new, warp).or(found);
+                    }
+                    self.grid[list(kind)][at].of(block).keep(new, warp);
                 }
             }
             None => {
@@ -395,6 +459,7 @@ impl Object {
             place,
             size,
             meets: Vec::new(),
+            frame: None,
             all: [UNTOUCHED; KINDS],
             open: [UNTOUCHED; KINDS],
         }

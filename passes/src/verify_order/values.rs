@@ -75,23 +75,25 @@ struct Name {
     hash: u64,
 }
 
-/// A value, its hash, and whether it is unknown for some thread.
+/// A value, its hash, whether it is unknown for some thread, and the least and the most that it is.
 #[derive(Clone)]
 pub struct Found {
     pub val: Val,
     pub hash: u64,
     pub open: bool,
+    pub range: (i64, i64),
 }
 
 impl From<Val> for Found {
     fn from(val: Val) -> Found {
         let mut h = Words::default();
         val.hash(&mut h);
-        let open = match &val {
-            Val::One(v) => *v == OPEN,
-            Val::Each(list) => list.contains(&OPEN),
+        let range = match &val {
+            Val::One(v) => (*v, *v),
+            Val::Each(list) => list.iter().fold((i64::MAX, i64::MIN), |(lo, hi), &v| (lo.min(v), hi.max(v))),
         };
-        Found { hash: h.finish(), open, val }
+        // the unknown value is the least of all
+        Found { hash: h.finish(), open: range.0 == OPEN, range, val }
     }
 }
 

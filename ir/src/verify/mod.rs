@@ -87,6 +87,17 @@ pub fn verify(program: &Program, arch: &Arch) -> Result<Info> {
     Ok(info)
 }
 
+/// What [`verify`] tells of a program that it accepts, without asking whether it does.
+pub fn examine(program: &Program, arch: &Arch) -> Info {
+    let mut out = Diagnostics::new();
+    let mut info = Info::default();
+    for (_, kernel) in program.kernels.iter() {
+        let mut v = Verifier { program, kernel, ctx: Ctx::kernel(program, kernel), arch, out: &mut out };
+        info.kernels.push(uniform::analyse(&mut v).info);
+    }
+    info
+}
+
 /// One kernel under examination.
 struct Verifier<'a, 'o> {
     program: &'a Program,

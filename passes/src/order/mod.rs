@@ -24,7 +24,7 @@ use pantile_ir::diag::Diagnostics;
 use pantile_ir::effects::{Part, Sync, sync};
 use pantile_ir::hash::Map;
 use pantile_ir::program::*;
-use pantile_ir::verify::{KernelInfo, Level, verify};
+use pantile_ir::verify::{KernelInfo, Level, examine};
 use std::collections::BTreeSet;
 use std::rc::Rc;
 use touches::{Pending, Touches, passed, unique};
@@ -36,7 +36,7 @@ const SMALL: usize = 48;
 const STEPS: i64 = 16;
 
 pub fn run(program: Program, cx: &Cx) -> std::result::Result<Program, Diagnostics> {
-    let info = verify(&program, cx.arch)?;
+    let info = examine(&program, cx.arch);
     let warp = meeting(&cx.arch.facts.threads);
     let plans = program.kernels.iter().zip(&info.kernels).map(|((_, k), info)| points(k, info, warp));
     let plans: Vec<Points> = plans.collect();

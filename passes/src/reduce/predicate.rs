@@ -22,10 +22,10 @@ use pantile_ir::diag::Diagnostics;
 use pantile_ir::program::*;
 use pantile_ir::span::Span;
 use pantile_ir::target::Arch;
-use pantile_ir::verify::{KernelInfo, Level, verify};
+use pantile_ir::verify::{KernelInfo, Level, examine};
 
 pub fn run(program: Program, arch: &Arch, w: Widths) -> std::result::Result<Program, Diagnostics> {
-    let info = verify(&program, arch)?;
+    let info = examine(&program, arch);
     let (stage, combines) = (program.stage, program.combines.clone());
     let mut kernels = info.kernels.iter();
     let done = rewrite(program, stage, |k, mut stmts| {

@@ -15,7 +15,7 @@ use pantile_ir::diag::{Diagnostic, Diagnostics};
 use pantile_ir::effects::{Ctx, Obj, stmt_effects};
 use pantile_ir::layout::{Axis, Shared, Xor, contiguous};
 use pantile_ir::program::*;
-use pantile_ir::verify::{KernelInfo, Level, verify};
+use pantile_ir::verify::{KernelInfo, Level, examine};
 use pitch::{Rows, Scan};
 use std::collections::HashMap;
 use std::ops::Range;
@@ -26,7 +26,7 @@ const ALIGN: u64 = 16;
 const SMALL: u64 = 1024;
 
 pub fn run(program: Program, cx: &Cx) -> std::result::Result<Program, Diagnostics> {
-    let info = verify(&program, cx.arch)?;
+    let info = examine(&program, cx.arch);
     let limit = cx.arch.fact("shared_bytes", &[]).and_then(|n| u64::try_from(n).ok());
     let mut plans = Vec::new();
     for ((_, k), info) in program.kernels.iter().zip(&info.kernels) {

@@ -92,8 +92,8 @@ pub fn examine(program: &Program, arch: &Arch) -> Info {
     let mut out = Diagnostics::new();
     let mut info = Info::default();
     for (_, kernel) in program.kernels.iter() {
-        let mut v = Verifier { program, kernel, ctx: Ctx::kernel(program, kernel), arch, out: &mut out };
-        info.kernels.push(uniform::analyse(&mut v).info);
+        let v = Verifier { program, kernel, ctx: Ctx::kernel(program, kernel), arch, out: &mut out };
+        info.kernels.push(uniform::analyse(&v).info);
     }
     info
 }

@@ -261,3 +261,26 @@ fn a_known_condition_decides_neither_type_nor_shape() {
     ));
     assert!(chosen.contains("let s: index = 1"), "{chosen}");
 }
+
+/// Texts whose size doubles with every line end at a limit that is named, and are told of once.
+#[test]
+fn what_grows_without_end_is_stopped() {
+    let chain: String =
+        (1..60).map(|n| format!("fn g{n}(x: f32) -> f32 {{ g{0}(x) + g{0}(x) }}\n", n - 1)).collect();
+    let calls = format!(
+        "{chain}fn g0(x: f32) -> f32 {{ x }}\nkernel k(X: f32[N], Y: out f32[N]) {{\n    grid N as b\n    Y[b] = g59(X[b])\n}}\n"
+    );
+    let loops = "kernel k(X: f32[N], Y: out f32[N]) {
+    grid N as b
+    for const i in 0..4000 { for const j in 0..4000 { for const k in 0..4000 { print(\"x\") } } }
+    Y[b] = X[b]
+}
+";
+    for text in [calls.as_str(), loops] {
+        let found = errors(text);
+        let large: Vec<_> = found.iter().filter(|e| e.contains("P0243")).collect();
+        assert!(large.len() == 1 && found.len() <= 2, "{found:#?}");
+        let e = run(text, &Request::new("k")).err().unwrap();
+        assert!(e.len() == 1 && e[0].contains("P0243"), "{e:#?}");
+    }
+}

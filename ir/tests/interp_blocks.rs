@@ -196,6 +196,42 @@ fn prints_and_assertions() {
     assert_eq!(run(&p, &mut args).unwrap().prints, ["x is [4] valid [0..2]: 0.5 1.5 of 2"]);
     let f = faults(&p, vec![tensor(F32, &[4], noise), out(F32, &[4])], codes::ASSERT_FAILED);
     assert_eq!(f.message, "too long");
+    assert_eq!(f.before.prints, ["x is [4]: 0.578143 -0.15471566 0.83353686 0.18545043 of 4"]);
+}
+
+#[test]
+fn prints_beyond_what_is_kept_are_counted() {
+    let p = kernel("A: f32[N], O: out f32[N]", "grid N as i\nfor j in 0..6 { print(j) }\nO[i] = A[i]");
+    let report = run(&p, &mut [tensor(F32, &[2000], noise), out(F32, &[2000])]).unwrap();
+    assert_eq!((report.prints.len(), report.more_prints), (10_000, 2_000));
+}
+
+/// Each would take the process down, or the machine, if it were simply asked for.
+#[test]
+fn memory_that_cannot_be_had() {
+    let head = "A: f32[N], O: out f32[N]";
+    for (body, words, help) in [
+        (
+            "grid 1 as b\nthreads 32 as t\nvar a: f32[250000000]\na[0] = A[0]\nO[t] = a[0]",
+            "`a` takes [250000000] elements for each of 32 threads",
+            "fewer threads",
+        ),
+        (
+            "grid 1 as b\nthreads 32 as t\nshared s: f32[4096, 8192]\nshared r: f32[1]\ns[0, 0] = A[0]\nO[t] = s[0, 0]",
+            "`r` takes [1] elements, more than",
+            "declare less memory",
+        ),
+        (
+            "grid 1 as b\nlet x = A[0 +: 200000000] pad 0\nO[0 +: 1] = sum(x)",
+            "`k` works on tiles that are more than the interpreter holds",
+            "smaller tiles",
+        ),
+    ] {
+        let p = kernel(head, body);
+        let f = faults(&p, vec![tensor(F32, &[32], noise), out(F32, &[32])], codes::MEMORY);
+        assert!(f.message.contains(words) && f.span.is_some(), "{f:#?}");
+        assert!(f.help.as_ref().is_some_and(|h| h.contains(help)), "{f:#?}");
+    }
 }
 
 #[test]

@@ -96,6 +96,74 @@ fn archives_hold_several_arrays() {
     assert!(!npy.exists());
 }
 
+#[test]
+fn other_arrays_of_an_archive_stay() {
+    let dir = tempfile::tempdir().unwrap();
+    let (a, b, c) =
+        (some(DType::F32, &[3], None), some(DType::F64, &[2, 2], None), some(DType::U8, &[5], None));
+    for suffix in ["npz", "safetensors"] {
+        let path = dir.path().join(format!("x.{suffix}"));
+        // an empty file holds a place
+        std::fs::write(&path, "").unwrap();
+        files::write(&[(key(&path, "a"), "A", &a), (key(&path, "b"), "B", &b)]).unwrap();
+        files::write(&[(key(&path, "c"), "C", &c), (key(&path, "a"), "A", &c)]).unwrap();
+        for (name, want) in [("a", &c), ("b", &b), ("c", &c)] {
+            let back = files::read_tensor(&key(&path, name), None).unwrap();
+            assert_eq!((back.dtype(), back.to_f64()), (want.dtype(), want.to_f64()), "{suffix} {name}");
+        }
+        let short = dir.path().join(format!("short.{suffix}"));
+        let whole = std::fs::read(&path).unwrap();
+        std::fs::write(&short, &whole[..whole.len() - 30]).unwrap();
+        let e = files::write(&[(key(&short, "d"), "A", &a)]).unwrap_err();
+        assert_eq!(e.kind, ErrorKind::FileFormat, "{e}");
+        assert_eq!(std::fs::read(&short).unwrap(), whole[..whole.len() - 30], "{suffix} was touched");
+        std::fs::write(&short, "no archive").unwrap();
+        let e = files::check_writable(&[(key(&short, "d"), "A")]).unwrap_err();
+        assert!(e.help.is_some_and(|h| h.contains("another file")), "{suffix}");
+    }
+}
+
+#[test]
+fn metadata_of_safetensors_stays() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("x.safetensors");
+    let head = r#"{"__metadata__":{"format":"pt"},"w":{"dtype":"U8","shape":[2],"data_offsets":[0,2]}}"#;
+    let bytes = [&(head.len() as u64).to_le_bytes(), head.as_bytes(), &[7, 9]].concat();
+    std::fs::write(&path, bytes).unwrap();
+    files::write(&[(key(&path, "y"), "Y", &some(DType::F32, &[3], None))]).unwrap();
+    assert!(String::from_utf8_lossy(&std::fs::read(&path).unwrap()).contains(r#"{"format":"pt"}"#));
+    assert_eq!(files::read_tensor(&key(&path, "w"), None).unwrap().to_f64(), [7.0, 9.0]);
+}
+
+#[cfg(unix)]
+#[test]
+fn links_and_permissions_stay() {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    let dir = tempfile::tempdir().unwrap();
+    let (file, link) = (dir.path().join("x.npy"), dir.path().join("link.npy"));
+    std::fs::write(&file, "").unwrap();
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600)).unwrap();
+    symlink("x.npy", &link).unwrap();
+    symlink("y.npy", dir.path().join("new.npy")).unwrap();
+    let t = some(DType::F32, &[3], None);
+    for name in ["link.npy", "new.npy"] {
+        let path = dir.path().join(name);
+        files::check_writable(&[(at(&path), "X")]).unwrap();
+        files::write(&[(at(&path), "X", &t)]).unwrap();
+        assert!(path.is_symlink(), "{name}");
+    }
+    for name in ["x.npy", "y.npy"] {
+        let back = files::read_tensor(&at(&dir.path().join(name)), None).unwrap();
+        assert_eq!(back.to_f64(), t.to_f64(), "{name}");
+    }
+    assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+    symlink("round.npy", dir.path().join("round.npy")).unwrap();
+    assert!(files::write(&[(at(&dir.path().join("round.npy")), "X", &t)]).is_err());
+    // a device is written, not replaced
+    files::put(Path::new("/dev/null"), b"x").unwrap();
+    assert!(!std::fs::metadata("/dev/null").unwrap().is_file());
+}
+
 /// A version 1 file with this header.
 fn npy(dict: &str, data: &[u8]) -> Vec<u8> {
     let mut bytes = b"\x93NUMPY\x01\x00".to_vec();

@@ -7,7 +7,7 @@ use super::{Exit, Outcome};
 use pantile::driver::{self, NativeObject, compile, native_object};
 use pantile::ir::codes;
 use pantile::ir::target::Backend;
-use pantile::runtime::files::check_place;
+use pantile::runtime::files::{self, check_place};
 use pantile::runtime::io_words;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -90,7 +90,7 @@ impl Places {
     }
 
     fn write(&self, made: &NativeObject) -> Result<(), Failure> {
-        let put = |path: &Path, bytes: &[u8]| std::fs::write(path, bytes).map_err(|e| refused(path, &e));
+        let put = |path: &Path, bytes: &[u8]| files::put(path, bytes).map_err(|e| refused(path, &e));
         if let Some(path) = &self.object {
             put(path, &made.object)?;
         }

@@ -5,6 +5,7 @@ use super::{Exit, Outcome};
 use pantile::driver::{format_source, read_source};
 use pantile::ir::codes;
 use pantile::ir::diag::Diagnostics;
+use pantile::runtime::files::put;
 use pantile::runtime::io_words;
 use std::path::{Path, PathBuf};
 
@@ -58,28 +59,11 @@ fn one(path: &Path, check: bool, session: &mut Session) -> Result<bool, Failure>
     } else if shown.to_string() == "-" {
         print(&text);
     } else if differs {
-        replace(path, &text).map_err(|e| {
+        put(path, text.as_bytes()).map_err(|e| {
             Failure::new(codes::FILE_ACCESS, format!("cannot write `{shown}`: {}", io_words(&e)))
         })?;
     }
     Ok(differs)
-}
-
-/// Writes beside the file and renames, so that nothing is lost halfway; keeps the file's permissions.
-fn replace(path: &Path, text: &str) -> std::io::Result<()> {
-    // a link stays a link to the same file
-    let path = path.canonicalize()?;
-    let mut name = path.file_name().unwrap_or_default().to_os_string();
-    name.push(format!(".{}.part", std::process::id()));
-    let part = path.with_file_name(name);
-    let write = || {
-        std::fs::write(&part, text)?;
-        std::fs::set_permissions(&part, std::fs::metadata(&path)?.permissions())?;
-        std::fs::rename(&part, &path)
-    };
-    write().inspect_err(|_| {
-        let _ = std::fs::remove_file(&part);
-    })
 }
 
 /// Files as given, and the .tile files below folders in a stable order.

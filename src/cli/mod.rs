@@ -1,7 +1,7 @@
 //! The command line: arguments in, one command, an exit code out.
 //!
 //! A command is a module with an `Args` struct and a `run` function. It gives an [`Exit`], or a [`Failure`] which is
-//! reported here; nothing else prints errors or ends the process.
+//! reported here; nothing else prints errors or ends the process (but [`stop`], on a signal).
 
 mod build;
 mod cache;
@@ -14,6 +14,7 @@ mod fmt;
 mod new;
 mod report;
 mod run;
+mod stop;
 mod targets;
 mod test;
 mod unified;
@@ -60,7 +61,7 @@ enum Command {
 }
 
 /// How a command ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Exit {
     Fine = 0,
     Mistake = 1,
@@ -73,8 +74,9 @@ pub type Outcome = Result<Exit, Failure>;
 pub fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
-        Err(e) => return ExitCode::from(report::usage(&e) as u8),
+        Err(e) => return ended(report::usage(&e), &Session::default()),
     };
+    stop::on_signals();
     let mut session = Session::new(&cli.report);
     let outcome = match cli.command {
         Command::New(args) => new::run(&args, &mut session),
@@ -91,7 +93,13 @@ pub fn main() -> ExitCode {
         Command::Cache(args) => cache::run(&args, &mut session),
     };
     let exit = outcome.unwrap_or_else(|failure| session.report(&failure));
-    ExitCode::from(exit as u8)
+    ended(exit, &session)
+}
+
+/// The exit code. Results that were lost are a mistake, where nothing worse was found.
+fn ended(exit: Exit, session: &Session) -> ExitCode {
+    let lost = report::lost_output().map_or(Exit::Fine, |failure| session.report(&failure));
+    ExitCode::from(exit.max(lost) as u8)
 }
 
 #[cfg(test)]

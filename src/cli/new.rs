@@ -3,8 +3,8 @@
 use super::report::{Failure, Session, print};
 use super::{Exit, Outcome};
 use pantile::ir::codes;
+use pantile::runtime::files::put;
 use pantile::runtime::io_words;
-use std::io::Write;
 use std::path::PathBuf;
 
 /// Write a first kernel of a kind, with a test, to change into your own.
@@ -62,13 +62,11 @@ pub fn run(args: &Args, _: &mut Session) -> Outcome {
     }
     // the comment at the top names the file that is being written
     let text = args.kind.text().replace("FILE", &shown);
-    let mut file = std::fs::File::create_new(&path).map_err(|e| match e.kind() {
-        std::io::ErrorKind::AlreadyExists => {
-            Failure::new(codes::FILE_ACCESS, format!("`{shown}` is there already")).help("give another name")
-        }
-        _ => Failure::new(codes::FILE_ACCESS, format!("cannot write `{shown}`: {}", io_words(&e))),
-    })?;
-    file.write_all(text.as_bytes())
+    if path.symlink_metadata().is_ok() {
+        let message = format!("`{shown}` is there already");
+        return Err(Failure::new(codes::FILE_ACCESS, message).help("give another name"));
+    }
+    put(&path, text.as_bytes())
         .map_err(|e| Failure::new(codes::FILE_ACCESS, format!("cannot write `{shown}`: {}", io_words(&e))))?;
     print(&format!("wrote {shown}\n"));
     Ok(Exit::Fine)

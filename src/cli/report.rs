@@ -10,6 +10,7 @@ use pantile::ir::span::{Sources, Span};
 use pantile::runtime;
 use pantile::runtime::cache::{Cache, default_dir, wrong_bound};
 use std::io::{IsTerminal, Write};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 #[derive(clap::Args)]
 #[command(next_help_heading = "Reporting")]
@@ -47,6 +48,12 @@ pub struct Session {
 pub struct Failure {
     pub exit: Exit,
     pub diagnostics: Diagnostics,
+}
+
+impl Default for Session {
+    fn default() -> Session {
+        Session::new(&Options { error_format: ErrorFormat::Human, color: Colour::Auto })
+    }
 }
 
 impl Session {
@@ -135,7 +142,7 @@ impl From<runtime::Error> for Failure {
 /// Prints help and version, or says what is wrong with the command line.
 pub fn usage(e: &clap::Error) -> Exit {
     if matches!(e.kind(), Usage::DisplayHelp | Usage::DisplayVersion) {
-        let _ = e.print();
+        note(e.print().and_then(|()| std::io::stdout().flush()));
         return Exit::Fine;
     }
     let json = std::env::args().any(|a| a == "--error-format=json")
@@ -152,11 +159,50 @@ pub fn usage(e: &clap::Error) -> Exit {
     Exit::Mistake
 }
 
-/// Writes a result. A reader that has gone (`| head`) ends the program quietly, as other tools do.
+/// Standard output is one for the process, and so is what became of it.
+static OUTPUT: Mutex<Output> = Mutex::new(Output::Open);
+
+enum Output {
+    Open,
+    /// The reader has gone (`| head`), which is nobody's mistake.
+    Gone,
+    /// Why it takes no more.
+    Failed(String),
+}
+
+fn output() -> MutexGuard<'static, Output> {
+    OUTPUT.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Writes a result. Once standard output takes no more, commands go on without it: their exit code tells what they found.
 pub fn print(text: &str) {
     let mut out = std::io::stdout().lock();
-    if out.write_all(text.as_bytes()).and_then(|()| out.flush()).is_err() {
-        std::process::exit(0);
+    if takes_output() {
+        note(out.write_all(text.as_bytes()).and_then(|()| out.flush()));
+    }
+}
+
+fn note(written: std::io::Result<()>) {
+    if let Err(e) = written {
+        *output() = match e.kind() {
+            std::io::ErrorKind::BrokenPipe => Output::Gone,
+            _ => Output::Failed(runtime::io_words(&e)),
+        };
+    }
+}
+
+/// Is there still somebody to write results for?
+pub fn takes_output() -> bool {
+    matches!(*output(), Output::Open)
+}
+
+/// The error that results were lost, if they were.
+pub fn lost_output() -> Option<Failure> {
+    match &*output() {
+        Output::Failed(why) => {
+            Some(Failure::new(codes::FILE_ACCESS, format!("cannot write to standard output: {why}")))
+        }
+        Output::Open | Output::Gone => None,
     }
 }
 

@@ -142,11 +142,14 @@ pub fn run(args: &Args, session: &mut Session) -> Outcome {
         if turn > 0 {
             restore(&entry, &mut values, &before);
         }
-        let ran = execute(&entry, &mut values, &device).map_err(RunError::into_diagnostics)?;
+        let ran = execute(&entry, &mut values, &device).map_err(|e| {
+            if let RunError::Stopped { prints, .. } = &e {
+                print_lines(prints);
+            }
+            e.into_diagnostics()
+        })?;
         seconds = seconds.min(ran.seconds);
-        if turn == 0 && !args.json {
-            print(&ran.prints.iter().map(|l| format!("{l}\n")).collect::<String>());
-        }
+        print_lines(&ran.prints);
     }
     write(&values, &files)?;
     let against = Against { library: &library, request: &request, entry: &entry, target: &target };
@@ -166,6 +169,13 @@ pub fn run(args: &Args, session: &mut Session) -> Outcome {
         print(&human(&shown, &target, &checks))
     }
     Ok(if checks.iter().all(|c| c.report.is_right()) { Exit::Fine } else { Exit::WrongResult })
+}
+
+/// What a kernel says; nothing where prints were taken out of it.
+fn print_lines(lines: &[String]) {
+    if !lines.is_empty() {
+        print(&lines.iter().map(|l| format!("{l}\n")).collect::<String>());
+    }
 }
 
 /// An option that the chosen target would not heed is a mistake.

@@ -2,7 +2,7 @@
 
 use super::emit::{Job, Stage, arch};
 use super::entry::{Entry, Specialise};
-use super::report::{Failure, Session, print};
+use super::report::{Failure, Session, print, takes_output};
 use super::unified::unified;
 use super::{Exit, Outcome};
 use pantile::driver;
@@ -12,7 +12,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-/// Emit an entry again whenever its file is saved, and show how its facts changed. Ctrl-C ends it.
+/// Emit an entry again whenever its file is saved, and show how its facts changed. Ctrl-C ends it, or a standard output
+/// that is closed.
 ///
 /// Without a name, the file must hold one kernel or op. Errors are shown, and the next save is waited for. Files that
 /// the text uses are watched too.
@@ -64,6 +65,9 @@ pub fn run(args: &Args, session: &mut Session) -> Outcome {
             if let Some(path) = &file.path {
                 watched.entry(path.clone()).or_insert_with(|| mark(path));
             }
+        }
+        if !takes_output() {
+            return Ok(Exit::Fine);
         }
         while watched.iter().all(|(path, seen)| mark(path) == *seen) {
             std::thread::sleep(Duration::from_millis(args.every));

@@ -32,6 +32,8 @@ pub enum RunError {
     Runtime(runtime::Error),
     /// Faults and refusals with a place in the source.
     Source(Diagnostics),
+    /// A fault of a kernel, and what it printed before, as in [`Ran::prints`].
+    Stopped { diagnostics: Diagnostics, prints: Vec<String> },
 }
 
 impl From<runtime::Error> for RunError {
@@ -74,7 +76,7 @@ impl RunError {
     pub fn into_diagnostics(self) -> Diagnostics {
         match self {
             RunError::Runtime(e) => Diagnostics::from_iter([diagnostic(e)]),
-            RunError::Source(d) => d,
+            RunError::Source(d) | RunError::Stopped { diagnostics: d, .. } => d,
         }
     }
 }

@@ -3,7 +3,8 @@
 use super::Compiled;
 use super::execute::{Call, Ran, RunError, Value};
 use pantile_abi::{ArgValue, DType, Mode, ScalarValue, TensorArg};
-use pantile_ir::interp::{self, Options, Tensor};
+use pantile_ir::diag::Diagnostics;
+use pantile_ir::interp::{self, Fault, Options, Report, Tensor};
 use pantile_runtime::HostTensor;
 use std::time::Instant;
 
@@ -21,7 +22,7 @@ pub(super) fn execute(
         values.push(match (arg, call.memory(param.name())) {
             (ArgValue::Tensor(view), Some(memory)) => {
                 let out = param.as_tensor().is_some_and(|p| p.mode == Mode::Out);
-                interp::ArgValue::Tensor(tensor(memory, view, out))
+                interp::ArgValue::Tensor(tensor(memory, view, out).map_err(|f| stopped(*f))?)
             }
             (ArgValue::Scalar(s), _) => interp::ArgValue::Scalar(scalar(*s)),
             // a bound tensor always has its memory
@@ -39,23 +40,34 @@ pub(super) fn execute(
     }
     call.finish()?;
     match result {
-        Ok(report) => Ok(Ran { prints: report.prints, seconds }),
-        Err(fault) => Err(fault.to_diagnostic().into()),
+        Ok(report) => Ok(Ran { prints: prints(report), seconds }),
+        Err(fault) => Err(stopped(*fault)),
     }
 }
 
+fn stopped(mut fault: Fault) -> RunError {
+    let prints = prints(std::mem::take(&mut fault.before));
+    RunError::Stopped { diagnostics: Diagnostics::from_iter([fault.to_diagnostic()]), prints }
+}
+
+/// What was printed, with a last line on what was not kept.
+fn prints(report: Report) -> Vec<String> {
+    let mut prints = report.prints;
+    if report.more_prints > 0 {
+        prints.push(format!("... and {} more lines, which are left out", report.more_prints));
+    }
+    prints
+}
+
 /// Elements in memory order; packed ones come apart and are contiguous.
-fn tensor(memory: &HostTensor, view: &TensorArg, out: bool) -> Tensor {
+fn tensor(memory: &HostTensor, view: &TensorArg, out: bool) -> Result<Tensor, Box<Fault>> {
     let shape: Vec<i64> = view.shape.iter().map(|&n| n as i64).collect();
-    let bits = (0..memory.len()).map(|i| canonical(memory.dtype(), memory.bits(i))).collect();
-    let mut t = Tensor::new(memory.dtype(), &shape, bits);
+    let bits = (0..memory.len()).map(|i| canonical(memory.dtype(), memory.bits(i)));
+    let mut t = Tensor::gathered(memory.dtype(), &shape, bits, out)?;
     if memory.packed().is_none() {
         t.strides = view.strides.iter().map(|&s| s as i64).collect();
     }
-    if out {
-        t.poison.fill(true);
-    }
-    t
+    Ok(t)
 }
 
 /// Elements that were never written keep what the array held.

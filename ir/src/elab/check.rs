@@ -31,6 +31,10 @@ pub fn check_all(
         for (r, item) in lib.main_items() {
             let mut check = Check { lib, arch, sources, uses: &uses, found: &mut found, verify, item: r };
             check.item(item);
+            // whoever calls it would grow as far, under every binding
+            if found.full {
+                return found.finish(archs.len());
+            }
         }
     }
     found.finish(archs.len())
@@ -42,6 +46,8 @@ struct Findings {
     list: Vec<Finding>,
     known: HashMap<(u16, u32, u32, u32), usize>,
     missing: HashMap<(ItemRef, String), Span>,
+    /// An item was too large to be written out.
+    full: bool,
 }
 
 struct Finding {
@@ -219,7 +225,9 @@ impl Check<'_, '_> {
             ItemKind::Op(o) => self.runs(&o.name, &o.generics, &o.wheres),
             ItemKind::Fn(f) => {
                 for binding in self.bindings(&f.name, &f.generics, &[]) {
-                    self.function(&binding);
+                    if !self.found.full {
+                        self.function(&binding);
+                    }
                 }
             }
             ItemKind::Combine(_) => self.simple(|e, r| {
@@ -244,6 +252,7 @@ impl Check<'_, '_> {
     fn simple(&mut self, run: impl FnOnce(&mut Elab<'_>, ItemRef)) {
         let mut e = Elab::new(self.lib, self.arch, self.sources);
         run(&mut e, self.item);
+        self.found.full |= e.full;
         let diags = e.diags;
         for d in diags {
             self.found.add(d, "", &self.arch.name);
@@ -259,6 +268,9 @@ impl Check<'_, '_> {
         let mut runs = 0;
         let mut failed = false;
         for binding in sure.into_iter().chain(rest) {
+            if self.found.full {
+                break;
+            }
             // what fails for a type that must work says enough
             if binding.doubt != Doubt::None && failed {
                 break;
@@ -287,6 +299,7 @@ impl Check<'_, '_> {
             ItemKind::Kernel(_) => e.host_lone(self.item, &slots),
             _ => e.host_op(self.item, &slots),
         };
+        self.found.full |= e.full;
         let (diags, mut program) = (e.diags, e.program);
         if diags.iter().any(is_choice) && binding.sampled {
             return None;
@@ -336,6 +349,7 @@ impl Check<'_, '_> {
         let mut e = Elab::new(lib, self.arch, self.sources);
         let slots = binding.slots(&mut e, self.item);
         e.sample_call(self.item, &slots);
+        self.found.full |= e.full;
         let diags = e.diags;
         if diags.iter().any(is_choice) && binding.sampled {
             return;

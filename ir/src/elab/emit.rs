@@ -62,9 +62,10 @@ pub(crate) struct Frame<'a> {
     pub has_grid: bool,
     /// What follows the present statement in its block.
     pub rest: &'a [crate::ast::Stmt],
-    /// The body's size was reported.
-    pub full: bool,
 }
+
+/// Calls of functions and rounds of compile-time loops in one item and what it launches.
+const MOST_WRITTEN: u32 = 1 << 17;
 
 impl<'a> Elab<'a> {
     pub(crate) fn sp(&self, span: Span) -> Span {
@@ -277,17 +278,21 @@ impl<'a> Elab<'a> {
         all
     }
 
-    /// Whether the body has grown beyond any use; told once.
+    /// Counts one more text that is written out. Whether there are more than of any use; told once, and then nothing more
+    /// is written out: functions that call others twice would go on for ever.
     pub(crate) fn too_large(&mut self, span: Span) -> bool {
-        const MOST: usize = 1 << 21;
-        if self.f.body.exprs.len() < MOST {
+        const MOST_EXPRS: usize = 1 << 21;
+        if self.written < MOST_WRITTEN && self.f.body.exprs.len() < MOST_EXPRS {
+            self.written += 1;
             return false;
         }
-        if !std::mem::replace(&mut self.f.full, true) {
+        if !std::mem::replace(&mut self.full, true) {
             let text = "functions and compile-time loops written out make this too large";
             let d = Diagnostic::error(codes::TOO_MANY_COPIES, self.sp(span), text);
+            let d = d.note(format!("at most {MOST_WRITTEN} calls and rounds are written out"));
             self.report(d.help("use plain loops, or fewer calls of functions that call others twice"));
         }
+        self.written = MOST_WRITTEN;
         true
     }
 

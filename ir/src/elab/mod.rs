@@ -83,6 +83,10 @@ pub(crate) struct Elab<'a> {
     kernels: HashMap<String, KernelId>,
     /// Code and place of what was reported inside of calls.
     told: HashSet<(u16, u32, u32, u32)>,
+    /// Calls and rounds of compile-time loops written out so far.
+    written: u32,
+    /// That there are too many was reported.
+    full: bool,
 }
 
 impl<'a> Elab<'a> {
@@ -107,6 +111,8 @@ impl<'a> Elab<'a> {
             positions: HashMap::new(),
             kernels: HashMap::new(),
             told: HashSet::new(),
+            written: 0,
+            full: false,
         }
     }
 

@@ -1,5 +1,7 @@
 //! What a caller hands in: tensors as canonical bits, and scalars.
 
+use super::fault::Fault;
+use super::memory::{contiguous, filled, room};
 use crate::num;
 use crate::program::Elem;
 use pantile_abi::DType;
@@ -19,9 +21,30 @@ pub struct Tensor {
 impl Tensor {
     /// Row-major and contiguous.
     pub fn new(dtype: DType, shape: &[i64], bits: Vec<u64>) -> Tensor {
-        let strides = super::memory::contiguous(shape);
+        let strides = contiguous(shape);
         let poison = vec![false; bits.len()];
         Tensor { dtype, shape: shape.to_vec(), strides, bits, poison }
+    }
+
+    /// The same of what `bits` gives, where the machine has room for it.
+    pub fn gathered(
+        dtype: DType,
+        shape: &[i64],
+        bits: impl ExactSizeIterator<Item = u64>,
+        poison: bool,
+    ) -> Result<Tensor, Box<Fault>> {
+        let mut gathered = room(bits.len())?;
+        let poison = filled(poison, bits.len())?;
+        gathered.extend(bits);
+        let strides = contiguous(shape);
+        Ok(Tensor { dtype, shape: shape.to_vec(), strides, bits: gathered, poison })
+    }
+
+    pub(super) fn try_clone(&self) -> Result<Tensor, Box<Fault>> {
+        let mut copy = Tensor::gathered(self.dtype, &self.shape, self.bits.iter().copied(), false)?;
+        copy.strides.clone_from(&self.strides);
+        copy.poison.clone_from_slice(&self.poison);
+        Ok(copy)
     }
 
     /// Of values that are rounded to the type; what an integer type cannot hold becomes 0.

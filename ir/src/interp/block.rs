@@ -44,7 +44,7 @@ impl<'p> Run<'p> {
         let coords = &self.coords(n)[..];
         let kernel = self.kernel;
         self.mems.truncate(self.globals);
-        self.engines = Engines::new(kernel, &mut self.mems);
+        self.engines = Engines::new(kernel, &mut self.mems).map_err(|f| f.at(kernel.span))?;
         self.block_epoch = self.next_epoch()?;
         self.block_starts.push((self.block_epoch, n));
         let mut agent = self.agent();

@@ -32,6 +32,8 @@ pub struct Fault {
     pub values: Vec<(String, String)>,
     pub help: Option<String>,
     pub notes: Vec<String>,
+    /// What was printed, and how much was run, before.
+    pub before: super::Report,
     /// The lane that did it, until the executor turns it into `thread`.
     pub(super) lane: Option<u32>,
     /// When the other block of a race acted, until the executor turns it into its grid indices.
@@ -53,6 +55,7 @@ pub(super) fn fault(code: Code, message: impl Into<String>) -> Box<Fault> {
         values: Vec::new(),
         help: None,
         notes: Vec::new(),
+        before: super::Report::default(),
         lane: None,
         other_epoch: None,
     })

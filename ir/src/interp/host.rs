@@ -5,7 +5,7 @@ use super::args::{ArgValue, Tensor};
 use super::fault::{Exec, Fault, fault, malformed};
 use super::head::{Head, Heads, Shown};
 use super::launch::{Handed, Launch};
-use super::memory::{Memory, contiguous};
+use super::memory::{Memory, contiguous, filled};
 use super::run::Session;
 use super::traits::Traits;
 use crate::codes;
@@ -60,7 +60,7 @@ impl<'p> HostRun<'p> {
         let host = self.host;
         for (mem, mode) in self.tensors() {
             if mode == Mode::Out {
-                self.mems[mem].enter(Mode::Out);
+                self.mems[mem].enter(Mode::Out).map_err(|f| f.at(host.span))?;
             }
         }
         self.workspaces = self.mems.len();
@@ -158,13 +158,20 @@ impl<'p> HostRun<'p> {
             if t.mode != Mode::Out || !self.options.require_coverage {
                 continue;
             }
-            let missing: Vec<usize> = addresses(m).into_iter().filter(|&a| m.is_poison(a)).collect();
-            if let Some(&first) = missing.first() {
+            let (mut first, mut missing, mut all) = (None, 0u64, 0u64);
+            addresses(m, |a| {
+                all += 1;
+                if m.is_poison(a) {
+                    missing += 1;
+                    first.get_or_insert(a);
+                }
+            });
+            if let Some(first) = first {
                 let message = format!("{} is never written", m.text(first));
                 return Err(fault(codes::NOT_COVERED, message)
                     .at(self.host.args.span(id))
                     .of(&arg.name, m.index_of(first))
-                    .value("elements never written", format!("{} of {}", missing.len(), addresses(m).len()))
+                    .value("the number of elements never written", format!("{missing} of {all}"))
                     .help("write every element of an `out` tensor, or declare it `inout`"));
             }
         }
@@ -184,13 +191,16 @@ impl<'p> HostRun<'p> {
     }
 }
 
-/// Addresses of all elements of a memory.
-fn addresses(m: &Memory) -> Vec<usize> {
-    let mut out = vec![0usize];
-    for (&n, &stride) in m.dims.iter().zip(&m.strides) {
-        out = out.iter().flat_map(|&a| (0..n).map(move |i| a + (i * stride) as usize)).collect();
+/// Visits the addresses of all elements of a memory.
+fn addresses(m: &Memory, mut visit: impl FnMut(usize)) {
+    fn axis(axes: &[(i64, i64)], base: usize, visit: &mut impl FnMut(usize)) {
+        match axes {
+            [] => visit(base),
+            [(n, stride), rest @ ..] => (0..*n).for_each(|i| axis(rest, base + (i * stride) as usize, visit)),
+        }
     }
-    out
+    let axes: Vec<(i64, i64)> = m.dims.iter().copied().zip(m.strides.iter().copied()).collect();
+    axis(&axes, 0, &mut visit);
 }
 
 fn workspace(heads: &mut Heads, w: &Workspace) -> Exec<Memory> {
@@ -203,9 +213,9 @@ fn workspace(heads: &mut Heads, w: &Workspace) -> Exec<Memory> {
         let message = format!("the workspace `{}` has the extents {dims:?}, which cannot be", w.name);
         return Err(fault(codes::LAUNCH, message));
     };
-    let poison = vec![!w.zeroed; n as usize];
+    let poison = filled(!w.zeroed, n as usize)?;
     let strides = contiguous(&dims);
-    Ok(Memory::tensor(&w.name, w.elem.into(), dims, strides, vec![0; n as usize], &poison))
+    Memory::tensor(&w.name, w.elem.into(), dims, strides, filled(0, n as usize)?, &poison)
 }
 
 pub(super) fn shown(args: &[ArgValue]) -> Vec<Shown> {
@@ -236,7 +246,7 @@ pub(super) fn adopt(
             ArgValue::Tensor(t) => {
                 let (dims, strides) = (t.shape.clone(), t.strides.clone());
                 let bits = std::mem::take(&mut t.bits);
-                mems.push(Memory::tensor(&param.name, t.dtype.into(), dims, strides, bits, &t.poison));
+                mems.push(Memory::tensor(&param.name, t.dtype.into(), dims, strides, bits, &t.poison)?);
                 Handed::Memory(mems.len() - 1)
             }
         });
@@ -263,7 +273,7 @@ pub(super) fn give_back(args: &mut [ArgValue], handed: &[Handed], mems: &mut [Me
     for (arg, h) in args.iter_mut().zip(handed) {
         if let (ArgValue::Tensor(t), Handed::Memory(id)) = (arg, h) {
             let m = &mut mems[*id];
-            t.poison = m.poison();
+            m.poison_into(&mut t.poison);
             t.bits = std::mem::take(&mut m.bits);
         }
     }

@@ -3,7 +3,7 @@
 use super::Options;
 use super::fault::{Exec, fault, malformed};
 use super::head::{Head, Shown};
-use super::memory::{MemId, Memory};
+use super::memory::{MOST_OF_A_BLOCK, MemId, Memory};
 use super::ring::Engines;
 use super::rng::Rng;
 use super::run::{Bound, Run, Session, Spans};
@@ -63,6 +63,7 @@ impl<'p> Launch<'p> {
             extents.push(heads.index(e).map_err(|f| f.at(kernel.body.exprs.span(e)))?);
         }
         self.modes(kernel, handed, mems).map_err(named)?;
+        tiles_fit(kernel)?;
         let args = handed.iter().map(|h| match h {
             Handed::Scalar(v) => Bound::Scalar(*v),
             Handed::Memory(id) => Bound::Memory(*id),
@@ -108,12 +109,32 @@ impl<'p> Launch<'p> {
                 return Err(fault(codes::BIND_OVERLAP, message).help("hand in two tensors, or one `inout`"));
             }
             if owners[*id].is_none() {
-                mems[*id].enter(t.mode);
+                mems[*id].enter(t.mode)?;
             }
             owners[*id] = Some((&arg.name, t.mode));
         }
         Ok(())
     }
+}
+
+/// The tiles that a block may hold at once: those of its variables, and operands.
+fn tiles_fit(kernel: &Kernel) -> Exec<()> {
+    let large = |ty: &Type| if ty.is_tile() { ty.count() } else { 0 };
+    let held: usize = kernel.body.locals.iter().map(|(_, l)| large(&l.ty)).sum();
+    let exprs = kernel.body.types.iter().enumerate().map(|(i, ty)| (large(ty), i));
+    let Some((most, at)) = exprs.max().filter(|(most, _)| held.saturating_add(*most) > MOST_OF_A_BLOCK)
+    else {
+        return Ok(());
+    };
+    let message = format!("`{}` works on tiles that are more than the interpreter holds", kernel.name);
+    let span = kernel.body.exprs.iter().nth(at).map_or(kernel.span, |(id, _)| kernel.body.exprs.span(id));
+    Err(fault(codes::MEMORY, message)
+        .at(span)
+        .label("the largest")
+        .value("its variables and this value", format!("{} elements", held.saturating_add(most)))
+        .help(format!(
+            "a block may hold {MOST_OF_A_BLOCK} elements: cut them into smaller tiles and loop over them"
+        )))
 }
 
 fn show(h: Handed, mems: &[Memory]) -> Exec<Shown> {

@@ -53,23 +53,56 @@ pub(super) fn contiguous(dims: &[i64]) -> Vec<i64> {
     strides
 }
 
+/// Elements that the memories of a block hold together, each thread's own included, and its tiles likewise. Far more
+/// than any machine has for a block; what is given out lazily would otherwise end the process when it is touched.
+pub(super) const MOST_OF_A_BLOCK: usize = 1 << 25;
+
+/// `n` times `value`, where the machine has room for it.
+pub(super) fn filled<T: Clone>(value: T, n: usize) -> Exec<Vec<T>> {
+    let mut out = room(n)?;
+    out.resize(n, value);
+    Ok(out)
+}
+
+/// An empty list that takes `n` elements.
+pub(super) fn room<T>(n: usize) -> Exec<Vec<T>> {
+    let mut out = Vec::new();
+    match out.try_reserve_exact(n) {
+        Ok(()) => Ok(out),
+        Err(_) => Err(fault(codes::MEMORY, format!("the interpreter gets no memory for {n} elements"))
+            .help("run it on smaller tensors, or as native code")),
+    }
+}
+
 impl Memory {
-    /// Fresh memory of a block, every element poisoned.
-    pub fn fresh(name: &str, elem: Elem, home: Home, dims: Vec<i64>, copies: u32, tracked: bool) -> Memory {
-        let copy = dims.iter().product::<i64>().max(0) as usize;
-        let len = copy * copies as usize;
-        Memory {
+    /// Fresh memory of a block that holds `held` elements already; every element is poisoned.
+    pub fn fresh(
+        name: &str,
+        elem: Elem,
+        home: Home,
+        dims: Vec<i64>,
+        copies: u32,
+        tracked: bool,
+        held: usize,
+    ) -> Exec<Memory> {
+        let copy = dims.iter().try_fold(1usize, |n, &d| n.checked_mul(d.max(0) as usize));
+        let len = copy.and_then(|n| n.checked_mul(copies as usize));
+        let (Some(copy), Some(len)) = (copy, len.filter(|n| n.saturating_add(held) <= MOST_OF_A_BLOCK))
+        else {
+            return Err(too_large(name, &dims, copies, held));
+        };
+        Ok(Memory {
             name: name.into(),
             elem,
             home,
             strides: contiguous(&dims),
             dims,
             copy,
-            bits: vec![0; len],
-            flags: vec![POISON; len],
-            shadow: if tracked { vec![Shadow::default(); len] } else { Vec::new() },
+            bits: filled(0, len)?,
+            flags: filled(POISON, len)?,
+            shadow: if tracked { filled(Shadow::default(), len)? } else { Vec::new() },
             hidden: HashMap::new(),
-        }
+        })
     }
 
     /// Memory that holds a tensor's storage.
@@ -80,36 +113,45 @@ impl Memory {
         strides: Vec<i64>,
         bits: Vec<u64>,
         poison: &[bool],
-    ) -> Memory {
-        let mut flags = vec![0; bits.len()];
+    ) -> Exec<Memory> {
+        let mut flags = filled(0, bits.len())?;
         for (flag, _) in flags.iter_mut().zip(poison).filter(|(_, p)| **p) {
             *flag = POISON;
         }
         let copy = bits.len();
         let home = Home::Global(Mode::In);
         let (shadow, hidden) = (Vec::new(), HashMap::new());
-        Memory { name: name.into(), elem, home, dims, strides, copy, bits, flags, shadow, hidden }
+        Ok(Memory { name: name.into(), elem, home, dims, strides, copy, bits, flags, shadow, hidden })
     }
 
     /// Prepares for a launch that sees it with `mode`: new shadows, and poison if the kernel promises to write it.
-    pub fn enter(&mut self, mode: Mode) {
+    pub fn enter(&mut self, mode: Mode) -> Exec<()> {
         self.home = Home::Global(mode);
         self.hidden.clear();
         self.shadow.clear();
         if mode != Mode::In {
+            if self.shadow.try_reserve_exact(self.bits.len()).is_err() {
+                let message =
+                    format!("the interpreter gets no memory to watch the writes to `{}`", self.name);
+                return Err(fault(codes::MEMORY, message)
+                    .named(&self.name)
+                    .help("run it on smaller tensors, or as native code"));
+            }
             self.shadow.resize(self.bits.len(), Shadow::default());
         }
         if mode == Mode::Out {
             self.flags.fill(POISON);
         }
+        Ok(())
     }
 
     pub fn is_poison(&self, addr: usize) -> bool {
         self.flags[addr] & POISON != 0
     }
 
-    pub fn poison(&self) -> Vec<bool> {
-        self.flags.iter().map(|f| f & POISON != 0).collect()
+    /// Says of each element whether it holds nothing.
+    pub fn poison_into(&self, out: &mut [bool]) {
+        out.iter_mut().zip(&self.flags).for_each(|(out, flag)| *out = flag & POISON != 0);
     }
 
     /// Forgets all contents, as when a slot is acquired anew.
@@ -302,4 +344,14 @@ impl Memory {
             _ => f,
         }
     }
+}
+
+fn too_large(name: &str, dims: &[i64], copies: u32, held: usize) -> Box<Fault> {
+    let shape = dims.iter().map(i64::to_string).collect::<Vec<_>>().join(", ");
+    let each = if copies > 1 { format!(" for each of {copies} threads") } else { String::new() };
+    let message =
+        format!("`{name}` takes [{shape}] elements{each}, more than the interpreter holds for a block");
+    let f = fault(codes::MEMORY, message).named(name);
+    let f = if held > 0 { f.value("what the block holds already", format!("{held} elements")) } else { f };
+    f.help(format!("a block may hold {MOST_OF_A_BLOCK} elements: declare less memory, or have fewer threads"))
 }

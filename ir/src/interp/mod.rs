@@ -53,6 +53,7 @@ pub use fault::Fault;
 use crate::program::{Body, Expr, KernelId, Program};
 use fault::{Exec, malformed};
 use host::HostRun;
+use run::Session;
 
 /// How to run.
 #[derive(Clone, Debug)]
@@ -79,8 +80,10 @@ impl Default for Options {
 /// What a run leaves beside its tensors.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Report {
-    /// Lines of `print`.
+    /// Lines of `print`, the first of them.
     pub prints: Vec<String>,
+    /// How many more there were.
+    pub more_prints: u64,
     /// Statements run.
     pub steps: u64,
 }
@@ -100,10 +103,10 @@ pub fn run_host(
     options: &Options,
 ) -> Result<Report, Box<Fault>> {
     guarded(program, || {
-        let before = if options.orders > 1 { args.to_vec() } else { Vec::new() };
+        let before = if options.orders > 1 { copies(args)? } else { Vec::new() };
         let report = run_entry(program, dims, args, options, options.seed)?;
         for n in 1..options.orders {
-            let mut again = before.clone();
+            let mut again = copies(&before)?;
             run_entry(program, dims, &mut again, options, options.seed.wrapping_add(u64::from(n)))?;
             let differs = (0..args.len()).find(|&i| !host::same(&args[i], &again[i]));
             if let Some(at) = differs.filter(|_| !host::has_float_atomics(program)) {
@@ -141,8 +144,24 @@ fn run_entry(
     seed: u64,
 ) -> Exec<Report> {
     let mut run = HostRun::new(program, options, seed);
-    run.run(dims, args)?;
-    Ok(Report { prints: run.session.prints, steps: run.session.steps })
+    let ran = run.run(dims, args);
+    let Session { prints, more_prints, steps, .. } = run.session;
+    let report = Report { prints, more_prints, steps };
+    match ran {
+        Ok(()) => Ok(report),
+        Err(mut fault) => {
+            fault.before = report;
+            Err(fault)
+        }
+    }
+}
+
+fn copies(args: &[ArgValue]) -> Exec<Vec<ArgValue>> {
+    let one = |arg: &ArgValue| match arg {
+        ArgValue::Scalar(bits) => Ok(ArgValue::Scalar(*bits)),
+        ArgValue::Tensor(t) => t.try_clone().map(ArgValue::Tensor),
+    };
+    args.iter().map(one).collect()
 }
 
 /// Checks that recursion over expressions ends, and gives deep ones the stack they need.

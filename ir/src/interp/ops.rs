@@ -12,7 +12,7 @@ use crate::num;
 use crate::program::*;
 use std::rc::Rc;
 
-/// Lines that a run keeps; more are dropped.
+/// Lines that a run keeps; more are counted.
 const MOST_PRINTS: usize = 10_000;
 
 impl<'p> Cx<'_, 'p> {
@@ -111,6 +111,8 @@ impl<'p> Cx<'_, 'p> {
             }
             if self.run.session.prints.len() < MOST_PRINTS {
                 self.run.session.prints.push(line);
+            } else {
+                self.run.session.more_prints += 1;
             }
         }
         Ok(())

@@ -65,22 +65,27 @@ pub(super) struct Token {
 
 impl<'p> Engines<'p> {
     /// The engines of a fresh block; slots get their memory.
-    pub fn new(kernel: &Kernel, mems: &mut Vec<Memory>) -> Engines<'p> {
+    pub fn new(kernel: &Kernel, mems: &mut Vec<Memory>) -> Exec<Engines<'p>> {
+        let mut held = 0;
         let mut rings = Vec::with_capacity(kernel.rings.len());
         for (_, ring) in kernel.rings.iter() {
-            let slots = (0..ring.slots).map(|_| {
-                let fields = ring.fields.iter().map(|f| {
+            let mut slots = Vec::new();
+            for _ in 0..ring.slots {
+                let mut fields = Vec::with_capacity(ring.fields.len());
+                for f in &ring.fields {
                     let dims = f.shape.iter().map(|&n| i64::from(n)).collect();
                     let name = format!("{}.{}", ring.name, f.name);
-                    mems.push(Memory::fresh(&name, f.elem, Home::Slot, dims, 1, true));
-                    mems.len() - 1
-                });
-                SlotState { fields: fields.collect(), ..SlotState::default() }
-            });
-            rings.push(RingState { slots: slots.collect(), acquired: 0, committed: 0, readers: Vec::new() });
+                    let memory = Memory::fresh(&name, f.elem, Home::Slot, dims, 1, true, held)?;
+                    held += memory.bits.len();
+                    fields.push(mems.len());
+                    mems.push(memory);
+                }
+                slots.push(SlotState { fields, ..SlotState::default() });
+            }
+            rings.push(RingState { slots, acquired: 0, committed: 0, readers: Vec::new() });
         }
         let turns = kernel.turns.iter().map(|_| TurnState::default()).collect();
-        Engines { rings, turns, ..Engines::default() }
+        Ok(Engines { rings, turns, ..Engines::default() })
     }
 }
 

@@ -25,6 +25,8 @@ pub(super) enum Bound {
 #[derive(Debug, Default)]
 pub(super) struct Session {
     pub prints: Vec<String>,
+    /// Lines beyond those that are kept.
+    pub more_prints: u64,
     pub steps: u64,
     /// Comparisons done so far to see whether a combiner is what it says, by combiner.
     pub combiner_checks: HashMap<usize, u32>,
@@ -103,6 +105,11 @@ impl Run<'_> {
     pub fn next_epoch(&mut self) -> Exec<u32> {
         self.epoch = self.epoch.checked_add(1).ok_or_else(too_long)?;
         Ok(self.epoch)
+    }
+
+    /// Elements of the memories of the block that runs.
+    pub fn held(&self) -> usize {
+        self.mems[self.globals..].iter().map(|m| m.bits.len()).sum()
     }
 
     /// Counts one step against the limit.

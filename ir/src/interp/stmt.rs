@@ -114,16 +114,16 @@ impl<'p> Cx<'_, 'p> {
         };
         let dims = buffer.shape.iter().map(|&n| i64::from(n)).collect();
         let tracked = !lane || self.run.traits.vectorized;
-        let memory = Memory::fresh(&buffer.name, buffer.elem.into(), home, dims, copies, tracked);
         let mem = self.run.mems.len();
         let depth = self.agent.depth();
-        match self.agent.buffers[id.index()] {
-            Some(old)
-                if self.run.mems[old.mem].home == home && old.depth == depth && !self.is_inherited(id) =>
-            {
-                self.run.mems[old.mem] = memory;
-            }
-            _ => {
+        let old = self.agent.buffers[id.index()].filter(|old| {
+            self.run.mems[old.mem].home == home && old.depth == depth && !self.is_inherited(id)
+        });
+        let held = self.run.held() - old.map_or(0, |old| self.run.mems[old.mem].bits.len());
+        let memory = Memory::fresh(&buffer.name, buffer.elem.into(), home, dims, copies, tracked, held)?;
+        match old {
+            Some(old) => self.run.mems[old.mem] = memory,
+            None => {
                 self.run.mems.push(memory);
                 self.agent.buffers[id.index()] = Some(BufferSlot { mem, depth });
             }

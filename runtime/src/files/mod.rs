@@ -14,9 +14,11 @@
 
 mod npy;
 mod npz;
+mod part;
 mod safetensor;
 mod write;
 
+pub use part::{abandon, put};
 pub use write::{check_place, check_writable, write};
 
 use crate::error::{Error, ErrorKind, Result};

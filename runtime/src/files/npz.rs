@@ -8,9 +8,9 @@ use std::path::Path;
 use zip::result::ZipError;
 use zip::write::SimpleFileOptions;
 
-type Archive = zip::ZipArchive<BufReader<std::fs::File>>;
+pub(super) type Archive = zip::ZipArchive<BufReader<std::fs::File>>;
 
-fn open(path: &Path) -> Result<Archive> {
+pub(super) fn open(path: &Path) -> Result<Archive> {
     let file = std::fs::File::open(path).map_err(|e| Error::io(path, "read", &e))?;
     zip::ZipArchive::new(BufReader::new(file)).map_err(|e| error(path, &e))
 }
@@ -53,15 +53,34 @@ pub(super) fn list(path: &Path) -> Result<Vec<(String, FileType, Vec<usize>)>> {
         .collect()
 }
 
-pub(super) fn write<W: Write + Seek>(out: &mut W, arrays: &[(&str, &HostTensor)]) -> std::io::Result<()> {
+/// Writes arrays, and what else `old` holds as it is there.
+pub(super) fn write<W: Write + Seek>(
+    out: &mut W,
+    path: &Path,
+    arrays: &[(&str, &HostTensor)],
+    old: Option<Archive>,
+) -> Result<()> {
+    let failed = |e: ZipError| match e {
+        ZipError::Io(e) => Error::io(path, "write", &e),
+        other => error(path, &other),
+    };
     let mut archive = zip::ZipWriter::new(out);
+    if let Some(mut old) = old {
+        let replaced: Vec<String> = arrays.iter().map(|(name, _)| format!("{name}.npy")).collect();
+        for at in 0..old.len() {
+            let entry = old.by_index_raw(at).map_err(|e| error(path, &e))?;
+            if !replaced.iter().any(|r| r.as_bytes() == entry.name_raw()) {
+                archive.raw_copy_file(entry).map_err(failed)?;
+            }
+        }
+    }
     for (name, tensor) in arrays {
         let options = SimpleFileOptions::default()
             .compression_method(zip::CompressionMethod::Stored)
             .large_file(tensor.bytes().len() as u64 >= u32::MAX as u64 - 4096);
-        archive.start_file(format!("{name}.npy"), options)?;
-        npy::write(&mut archive, tensor)?;
+        archive.start_file(format!("{name}.npy"), options).map_err(failed)?;
+        npy::write(&mut archive, tensor).map_err(|e| Error::io(path, "write", &e))?;
     }
-    archive.finish()?;
+    archive.finish().map_err(failed)?;
     Ok(())
 }

@@ -1,18 +1,20 @@
 //! Writing array files: all of a call's outputs, or none.
 
+use super::part::{Part, beside};
 use super::{ArrayPath, Format, npy, npz, safetensor};
 use crate::error::{Error, ErrorKind, Result, io_words};
 use crate::host::HostTensor;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Can outputs of these names go where they are sent? For callers that ask before hours of work: forms, keys, and that
-/// each folder is there and takes new files.
+/// each folder is there and takes new files; an archive that is there already must be readable.
 pub fn check_writable(outputs: &[(ArrayPath, &str)]) -> Result<()> {
     let list: Vec<(&ArrayPath, &str, ())> = outputs.iter().map(|(at, name)| (at, *name, ())).collect();
     for file in by_file(&list)? {
         check_place(file.path)?;
+        Old::of(&file)?;
     }
     Ok(())
 }
@@ -22,29 +24,17 @@ pub fn check_writable(outputs: &[(ArrayPath, &str)]) -> Result<()> {
 /// parameter's name.
 pub fn write(outputs: &[(ArrayPath, &str, &HostTensor)]) -> Result<()> {
     let list: Vec<(&ArrayPath, &str, &HostTensor)> = outputs.iter().map(|(at, n, t)| (at, *n, *t)).collect();
-    let mut parts = Parts(Vec::new());
+    let mut parts = Vec::new();
     for file in by_file(&list)? {
-        let part = part_of(file.path);
-        parts.0.push((part, file.path));
-        let (part, path) = &parts.0[parts.0.len() - 1];
-        write_file(part, &file).map_err(|e| Error::io(path, "write", &e))?;
+        let failed = |e: io::Error| Error::io(file.path, "write", &e);
+        let (part, out) = Part::open(file.path).map_err(failed)?;
+        write_file(out, &file)?;
+        parts.push((part, file.path));
     }
-    for (part, path) in &parts.0 {
-        fs::rename(part, path).map_err(|e| Error::io(path, "write", &e))?;
+    for (part, path) in parts {
+        part.keep().map_err(|e| Error::io(path, "write", &e))?;
     }
     Ok(())
-}
-
-/// Files beside their places; those that were not renamed go when this does.
-struct Parts<'a>(Vec<(PathBuf, &'a Path)>);
-
-impl Drop for Parts<'_> {
-    fn drop(&mut self) {
-        for (part, _) in &self.0 {
-            // one that was renamed is not there any more
-            let _ = fs::remove_file(part);
-        }
-    }
 }
 
 /// What goes into one file, by key.
@@ -79,20 +69,41 @@ fn by_file<'a, T: Copy>(outputs: &[(&'a ArrayPath, &'a str, T)]) -> Result<Vec<O
     Ok(files)
 }
 
-fn write_file(part: &Path, file: &OneFile<'_, &HostTensor>) -> io::Result<()> {
-    let mut out = BufWriter::new(File::create(part)?);
+fn write_file(out: File, file: &OneFile<'_, &HostTensor>) -> Result<()> {
+    let mut out = BufWriter::new(out);
+    let failed = |e: io::Error| Error::io(file.path, "write", &e);
+    let old = Old::of(file)?;
     match (file.format, file.arrays.as_slice()) {
-        (Format::Npy, arrays) => arrays.iter().try_for_each(|(_, t)| npy::write(&mut out, t))?,
-        (Format::Npz, arrays) => npz::write(&mut out, arrays)?,
-        (Format::Safetensors, arrays) => safetensor::write(&mut out, arrays)?,
+        (Format::Npy, arrays) => {
+            arrays.iter().try_for_each(|(_, t)| npy::write(&mut out, t)).map_err(failed)?
+        }
+        (Format::Npz, arrays) => npz::write(&mut out, file.path, arrays, old.npz)?,
+        (Format::Safetensors, arrays) => safetensor::write(&mut out, file.path, arrays, old.safetensors)?,
     }
-    out.flush()
+    out.flush().map_err(failed)
 }
 
-fn part_of(path: &Path) -> PathBuf {
-    let mut name = path.file_name().unwrap_or_default().to_os_string();
-    name.push(format!(".{}.part", std::process::id()));
-    path.with_file_name(name)
+/// An archive that is there already: its other arrays stay in it.
+#[derive(Default)]
+struct Old {
+    npz: Option<npz::Archive>,
+    safetensors: Option<safetensor::Header>,
+}
+
+impl Old {
+    fn of<T>(file: &OneFile<'_, T>) -> Result<Old> {
+        // an empty file holds a place, as `mktemp` makes it
+        if file.format == Format::Npy || !fs::metadata(file.path).is_ok_and(|m| m.is_file() && m.len() > 0) {
+            return Ok(Old::default());
+        }
+        let unread = |e: Error| {
+            e.help("outputs are added to an archive that is there: write to another file, or remove this one")
+        };
+        Ok(match file.format {
+            Format::Npz => Old { npz: Some(npz::open(file.path).map_err(unread)?), ..Old::default() },
+            _ => Old { safetensors: Some(safetensor::open(file.path).map_err(unread)?), ..Old::default() },
+        })
+    }
 }
 
 /// The folder of a file that is to be written is there and takes new files.
@@ -102,7 +113,9 @@ pub fn check_place(path: &Path) -> Result<()> {
     if path.is_dir() {
         return refuse(ErrorKind::FileAccess, format!("cannot write `{shown}`: it is a folder"));
     }
-    let folder = match path.parent() {
+    let failed = |e: io::Error| Error::io(path, "write", &e);
+    let Some(probe) = beside(path).map_err(failed)? else { return Ok(()) };
+    let folder = match probe.parent() {
         Some(p) if !p.as_os_str().is_empty() => p,
         _ => Path::new("."),
     };
@@ -121,7 +134,6 @@ pub fn check_place(path: &Path) -> Result<()> {
             return refuse(ErrorKind::FileAccess, message);
         }
     }
-    let probe = part_of(path);
     let tried = File::create(&probe).map(drop);
     let _ = fs::remove_file(&probe);
     tried.map_err(|e| {

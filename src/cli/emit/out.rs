@@ -2,7 +2,7 @@
 
 use crate::cli::report::{Failure, print};
 use pantile::ir::codes;
-use pantile::runtime::files::check_place;
+use pantile::runtime::files::{check_place, put};
 use pantile::runtime::io_words;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -68,7 +68,7 @@ impl Out {
 }
 
 fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
-    fs::write(path, bytes).map_err(|e| failed(path, &e))
+    put(path, bytes).map_err(|e| failed(path, &e))
 }
 
 fn failed(path: &Path, e: &std::io::Error) -> Failure {

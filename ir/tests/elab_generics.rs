@@ -277,9 +277,6 @@ fn what_grows_without_end_is_stopped() {
 }
 ";
     for text in [calls.as_str(), loops] {
-        let found = errors(text);
-        let large: Vec<_> = found.iter().filter(|e| e.contains("P0243")).collect();
-        assert!(large.len() == 1 && found.len() <= 2, "{found:#?}");
         let e = run(text, &Request::new("k")).err().unwrap();
         assert!(e.len() == 1 && e[0].contains("P0243"), "{e:#?}");
     }

@@ -201,3 +201,15 @@ fn watch_needs_a_file_and_a_place() {
     p.fails(1, &["`plain` is a file, not a folder"], &["watch", "total.tile", "-t", "sm_80", "-o", "plain"]);
     p.fails(1, &["--target"], &["watch", "total.tile"]);
 }
+
+#[test]
+fn a_written_barrier_that_orders_nothing_is_said_to_be_the_texts() {
+    let p = Place::new();
+    p.write(
+        "lone.tile",
+        "kernel lone(X: f32[N], Y: out f32[N]) {\n    grid N as b\n    threads 32 as t\n    barrier\n    \
+         if t == 0 { Y[b] = X[b] }\n}\n",
+    );
+    let text = p.fine(&["explain", "lone.tile::lone", "--target", "sm_80"]);
+    assert!(text.contains("the text has it") && !text.contains("step of the loop"), "{text}");
+}

@@ -222,3 +222,16 @@ fn the_remedy_of_a_kept_edge_is_neutral() {
     let v: serde_json::Value = serde_json::from_str(&json).unwrap();
     assert_eq!(v["outputs"][0]["max"].as_f64(), Some(-68.0), "{json}");
 }
+
+#[test]
+fn what_is_neither_an_array_nor_a_number_is_told_apart_from_a_wrong_shape() {
+    let p = place();
+    for value in ["gauss:2", "pair.tile", "."] {
+        let x = format!("X={value}");
+        p.fails(
+            1,
+            &["is neither a file nor a description", "normal:128x64"],
+            &["run", "pair.tile", &x, "W=iota:2", "-p", "T=f32", "-t", "interp"],
+        );
+    }
+}

@@ -81,6 +81,10 @@ impl Input {
             }
             Input::Spec(spec) => (None, spec.shape.clone()),
             Input::Generated(_) => return None,
+            // what is no number either says nothing of the types; binding tells what it should be
+            Input::Number(text) if text.parse::<f64>().is_err() && text != "true" && text != "false" => {
+                return None;
+            }
             Input::Number(_) | Input::Scalar(_) => (None, Vec::new()),
             Input::Tensor(t) => (Some(t.dtype()), t.shape().to_vec()),
         };

@@ -278,7 +278,10 @@ impl<'a> Elab<'a> {
         match u32::try_from(n) {
             Ok(n) if n >= least => Some(n),
             _ => {
-                let text = format!("{what} must be at least {least}, not {n}");
+                let text = match n < least.into() {
+                    true => format!("{what} must be at least {least}, not {n}"),
+                    false => format!("{what} must be at most {}, not {n}", u32::MAX),
+                };
                 let d = Diagnostic::error(codes::WRONG_CONST, self.sp(e.span), text);
                 self.report(d);
                 None

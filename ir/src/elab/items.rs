@@ -243,9 +243,14 @@ impl<'a> Elab<'a> {
             _ => shape.iter().rposition(|e| same(e, &p.axis)),
         };
         let Some(axis) = number else {
-            let text = format!("no axis has the extent `{}`", self.sources.text(p.axis.span));
+            let written = self.sources.text(p.axis.span);
+            let text = match &p.axis.kind {
+                ExprKind::Int(_) => format!("there is no axis {written}; a number counts axes from 0"),
+                _ => format!("no axis has the extent `{written}`"),
+            };
             let d = Diagnostic::error(codes::NO_SUCH_AXIS, self.sp(p.axis.span), text);
-            self.report(d.help("name the packed axis by its extent, as it stands in the shape"));
+            let help = "name the packed axis by its extent, as it stands in the shape, or by its number";
+            self.report(d.help(help));
             return None;
         };
         let order = match p.order.as_ref().map(|o| (o.name.as_str(), o.span)) {

@@ -348,9 +348,10 @@ impl<'a> Elab<'a> {
         let Some(shape) = &p.shape else { return true };
         if shape.len() != arg.shape.len() {
             let text = format!(
-                "`{}` has {} axes, but the argument has {}",
+                "`{}` has {} {}, but the argument has {}",
                 p.name.name,
                 shape.len(),
+                if shape.len() == 1 { "axis" } else { "axes" },
                 arg.shape.len()
             );
             let d = Diagnostic::error(codes::ARGUMENT_TYPE, p.span, text);

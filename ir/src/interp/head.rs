@@ -118,7 +118,7 @@ impl<'p> Head<'p> {
                 }
                 if shape.len() != t.dims.len() {
                     let message =
-                        format!("`{name}` has {} axes, but the argument has {}", t.dims.len(), shape.len());
+                        format!("`{name}` has {}, but the argument has {}", axes(t.dims.len()), shape.len());
                     return Err(fault(codes::BIND_RANK, message).named(name));
                 }
                 Ok(())
@@ -267,4 +267,8 @@ impl<'p> Scope<'p> for Heads<'p> {
     fn element_one(&mut self, _: Mem, _: &[i64], _: bool) -> Exec<Option<u64>> {
         Err(malformed("memory is read where only dims and parameters are known"))
     }
+}
+
+fn axes(n: usize) -> String {
+    format!("{n} {}", if n == 1 { "axis" } else { "axes" })
 }

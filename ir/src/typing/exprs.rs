@@ -326,11 +326,16 @@ fn pick(ctx: &Ctx, tile: ExprId, index: &[ExprId]) -> Answer<Type> {
 
 fn check_inside(ctx: &Ctx, start: ExprId, len: u32, extent: u32, axis: usize) -> Answer<()> {
     let last = i64::from(extent) - i64::from(len);
+    let allowed = match last {
+        0 => "must be 0".to_string(),
+        1.. => format!("must be from 0 to {last}"),
+        _ => format!("{len} are more than there are"),
+    };
     match const_index(ctx, start) {
         Some(n) if n < 0 || n > last => {
             let message =
                 format!("axis {axis} has {extent} elements; {n} to {} is outside", n + i64::from(len) - 1);
-            Err(TypeError::new(codes::SLICE_OUTSIDE, message).at(start, format!("must be from 0 to {last}")))
+            Err(TypeError::new(codes::SLICE_OUTSIDE, message).at(start, allowed))
         }
         _ if last < 0 => {
             let message = format!("axis {axis} has {extent} elements, not {len}");

@@ -261,6 +261,16 @@ fn barriers(k: &Kernel, sources: &Sources) -> Vec<Barrier> {
             }
         }
     });
+    let mut looped = Vec::new();
+    walk(&k.stmts, &mut |s| {
+        if matches!(s.kind, StmtKind::For { .. } | StmtKind::While { .. }) {
+            let barrier =
+                |s: &pantile_ir::program::Stmt| matches!(s.kind, StmtKind::Op { op: Op::Barrier { .. }, .. });
+            for block in s.kind.blocks() {
+                walk(block, &mut |s| looped.extend(barrier(s).then_some(s.span)));
+            }
+        }
+    });
     let pairs = parts.windows(2).filter_map(|w| {
         let (team, span) = w[1].at?;
         let line = (span.end > 0).then(|| sources.line_col(span).0);
@@ -271,13 +281,19 @@ fn barriers(k: &Kernel, sources: &Sources) -> Vec<Barrier> {
             Team::Block => "block",
             Team::Named(_) => "team",
         };
-        Some(Barrier { team, line, why: why(k, &w[0], &w[1]) })
+        let reason = why(k, &w[0], &w[1]).unwrap_or_else(|| match looped.contains(&span) {
+            true => {
+                "what a step of the loop touches, the step before has touched, or memory is used anew".into()
+            }
+            false => "the text has it; nothing that threads share is touched on both of its sides".into(),
+        });
+        Some(Barrier { team, line, why: reason })
     });
     pairs.collect()
 }
 
 /// The first memory that both sides touch, one of them writing.
-fn why(k: &Kernel, before: &Between, after: &Between) -> String {
+fn why(k: &Kernel, before: &Between, after: &Between) -> Option<String> {
     for (obj, writes) in &before.touched {
         let others = after.touched.iter().filter(|(o, w)| o == obj && (*writes || *w));
         // a read of what was written says more than a second write
@@ -288,7 +304,7 @@ fn why(k: &Kernel, before: &Between, after: &Between) -> String {
             _ => continue,
         };
         let word = |w: bool| if w { "written" } else { "read" };
-        return format!("`{name}` is {} before and {} after", word(*writes), word(*second));
+        return Some(format!("`{name}` is {} before and {} after", word(*writes), word(*second)));
     }
-    "what a step of the loop touches, the step before has touched, or memory is used anew".into()
+    None
 }
